@@ -1,0 +1,231 @@
+"""One typed tree of settings <-> TOML <-> dotted flags.
+
+Defaults are SPEC's (the paper's numbers where it has them). Order: defaults < preset < `--config` file <
+`--set a.b=v`. An unknown key stops the run and names its nearest neighbour: a misspelt setting that is
+silently ignored costs a night.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from evoenv.errors import ConfigError
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of every section: frozen, keyword only, unknown keys refused."""
+
+
+class GeneratorConfig(Section):
+    prompts: int = 16
+    """Distinct generator prompts per step."""
+    candidates_per_prompt: int = 8
+    """GRPO group size of the generator role."""
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_prompt_tokens: int = 8192
+    max_tokens: int = 8192
+    few_shot: int = 2
+    """Examples from S shown in each prompt."""
+    few_shot_choice: Literal["diverse", "random"] = "diverse"
+
+
+class SolverConfig(Section):
+    prompts: int = 64
+    """Distinct solver prompts per step."""
+    responses_per_prompt: int = 8
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_prompt_tokens: int = 8192
+    max_tokens: int = 16384
+    difficulty: int = 2
+    """The level of every instance where `difficulty_rule` is fixed."""
+    difficulty_rule: Literal["fixed", "adaptive"] = "fixed"
+    """`fixed` is the paper's; `adaptive` is RLVE's rule, per environment."""
+
+
+class ValidationConfig(Section):
+    layer_seconds: float = 30.0
+    call_cpu_seconds: float = 3.0
+    """CPU time that one generate, render or score call may take."""
+    memory_mb: int = 512
+
+
+class ReviewConfig(Section):
+    enabled: bool = True
+    reviews: int = 3
+    rule: Literal["any-reject", "majority", "all-reject", "single"] = "any-reject"
+    temperature: float = 0.6
+    max_tokens: int = 8192
+
+
+class CalibrationConfig(Section):
+    instances: int = 8
+    pass_threshold: float = 0.0
+    strict: bool = False
+    """Count only fully right responses: partial-credit scorers are almost always above 0."""
+    target: float = 0.3
+    sigma: float = 0.2
+
+
+class NoveltyConfig(Section):
+    mix: float = 0.5
+    """λ: the weight of the prompt view against the code view."""
+    gate: float = 0.80
+    ema_keep: float = 0.6
+    ema_start: float = 0.5
+    gamma_min: float = 2.0
+    gamma_max: float = 5.0
+    tau_low: float = 0.45
+    tau_high: float = 0.65
+    embedder: str = "all-MiniLM-L6-v2"
+
+
+class PoolConfig(Section):
+    rotate_every: int = 10
+    max_epochs: int = 5
+    original_floor: float = 0.2
+
+
+class TrainingConfig(Section):
+    learning_rate: float = 5e-7
+    warmup_steps: int = 5
+    weight_decay: float = 0.1
+    grad_clip: float = 1.0
+    clip_low: float = 0.2
+    clip_high: float = 0.28
+    dual_clip: float = 10.0
+    kl: float = 1e-3
+    generator_weight: float = 0.3
+    role_weighting: Literal["loss", "advantage-scale"] = "loss"
+    """`loss`: each role's surrogate is averaged over its own tokens, then weighted. `advantage-scale`: the
+    weight multiplies the generator's advantages under one shared token mean (the paper's table)."""
+    aggregation: Literal["role-token-mean", "token-mean", "sequence-mean", "dr-grpo"] = "role-token-mean"
+    advantage_std: bool = True
+    """Divide advantages by the group's standard deviation (Dr. GRPO does not)."""
+    micro_batch_tokens: int = 4096
+    """Padded tokens in one forward pass while training: bounds memory, never changes the gradient."""
+    lora_rank: int = 0
+    """0 trains all weights."""
+    lora_alpha: int = 32
+
+
+class ModelConfig(Section):
+    name: str = "SmolLM2-135M-Instruct"
+    device: str = "auto"
+    dtype: Literal["float32", "bfloat16", "auto"] = "auto"
+    sample_batch_tokens: int = 65536
+    """Tokens of key-value cache that sampling may hold at once."""
+    base_url: str = ""
+    """An OpenAI-compatible server; sampling only."""
+
+
+class RunConfig(Section):
+    steps: int = 100
+    seed: int = 0
+    checkpoint_every: int = 1
+    keep_checkpoints: int = 2
+    writers: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()
+
+
+class Config(Section):
+    run: RunConfig = RunConfig()
+    model: ModelConfig = ModelConfig()
+    generator: GeneratorConfig = GeneratorConfig()
+    solver: SolverConfig = SolverConfig()
+    validation: ValidationConfig = ValidationConfig()
+    review: ReviewConfig = ReviewConfig()
+    calibration: CalibrationConfig = CalibrationConfig()
+    novelty: NoveltyConfig = NoveltyConfig()
+    pool: PoolConfig = PoolConfig()
+    training: TrainingConfig = TrainingConfig()
+
+
+def _known_keys(section: type[Section], prefix: str = "") -> list[str]:
+    keys: list[str] = []
+    for name in section.__struct_fields__:
+        kind = section.__annotations__[name]
+        resolved = globals().get(kind) if isinstance(kind, str) else kind
+        if isinstance(resolved, type) and issubclass(resolved, Section):
+            keys += _known_keys(resolved, f"{prefix}{name}.")
+        else:
+            keys.append(prefix + name)
+    return keys
+
+
+KNOWN_KEYS: tuple[str, ...] = tuple(_known_keys(Config))
+
+
+def _flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _check_key(key: str, origin: str) -> None:
+    if key not in KNOWN_KEYS:
+        near = difflib.get_close_matches(key, KNOWN_KEYS, n=1)
+        advice = f"did you mean '{near[0]}'?" if near else "see `evoenv train --help-config` for every key."
+        raise ConfigError(f"{origin}: unknown setting '{key}'; {advice}")
+
+
+def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for key, value in flat.items():
+        section, name = key.split(".", 1)
+        tree.setdefault(section, {})[name] = value
+    return tree
+
+
+def parse_override(text: str) -> tuple[str, Any]:
+    """`training.kl=0.01` -> ("training.kl", 0.01). The value is TOML; a bare word is a string."""
+    key, separator, raw = text.partition("=")
+    key = key.strip()
+    if not separator:
+        raise ConfigError(f"--set {text!r}: expected section.key=value, for example --set training.kl=0.01")
+    _check_key(key, "--set")
+    try:
+        value = tomllib.loads(f"value = {raw}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = raw.strip()
+    return key, value
+
+
+def load_config(*layers: Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Config:
+    """Merge TOML files and mappings, later ones winning, then `a.b=v` overrides."""
+    flat: dict[str, Any] = {}
+    for layer in layers:
+        if isinstance(layer, Path):
+            origin = str(layer)
+            try:
+                tree: Mapping[str, Any] = tomllib.loads(layer.read_text(encoding="utf-8"))
+            except OSError as error:
+                raise ConfigError(f"cannot read the configuration {layer}: {error.strerror or error}") from error
+            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+                raise ConfigError(f"{layer} is not valid TOML: {error}") from error
+        else:
+            origin, tree = "configuration", layer
+        for key, value in _flatten(tree):
+            _check_key(key, origin)
+            flat[key] = value
+    for text in overrides:
+        key, value = parse_override(text)
+        flat[key] = value
+    try:
+        return msgspec.convert(_nest(flat), Config)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"configuration: {error}") from error
+
+
+def to_mapping(config: Config) -> dict[str, Any]:
+    """The resolved tree as plain values, ready for TOML or JSON."""
+    tree: dict[str, Any] = msgspec.to_builtins(config)
+    return tree

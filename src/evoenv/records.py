@@ -1,0 +1,201 @@
+"""The frozen records that flow through an iteration.
+
+Everything that thinks takes records and returns records or numbers; nothing here blocks, fails or knows
+where it is stored. Records are identified by content (`environment_id`), so that resuming and removing
+duplicates follow from equality.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+Role: TypeAlias = Literal["generator", "solver", "reviewer"]
+FinishReason: TypeAlias = Literal["stop", "length", "error"]
+Dialect: TypeAlias = Literal["functional", "stateful", "rlve"]
+
+
+def environment_id(source: str) -> str:
+    """Sixteen hex digits that name an environment by its source."""
+    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def derive_seed(*parts: str | int) -> int:
+    """A 63-bit seed hashed from its parts: (run, environment, purpose, index).
+
+    Seeds are never added up: neighbouring seeds of one suite must not share instances.
+    """
+    text = "\x1f".join(f"{type(part).__name__}:{part}" for part in parts)
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+
+
+# --------------------------------------------------------------------------- validation
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One defect: a stable code (`L3.prompt-unstable`), what was seen and expected, how to mend it."""
+
+    code: str
+    message: str
+    hint: str
+
+    @property
+    def layer(self) -> int:
+        return int(self.code[1])
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationReport:
+    """The verdict on one source: ℓ(e), the highest layer passed, and every finding of the layer that failed."""
+
+    layer: int
+    findings: tuple[Finding, ...] = ()
+    class_name: str | None = None
+    dialect: Dialect | None = None
+    prompt_template: str = ""
+    """What novelty embeds as u: the class attribute, or a rendered prompt where there is none."""
+    family: str | None = None
+    """The scorer family that L5 told by behaviour: exact, graded or feasibility."""
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    sandbox: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return self.layer == 5
+
+
+# --------------------------------------------------------------------------- environments at work
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One sampled task. `latent` and `reference` are in the wire form of `sandbox.guest.codec`."""
+
+    seed: int
+    difficulty: int
+    prompt: str
+    latent: Any
+    reference: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a response earned: `format_ok` is False where no final answer could be cut out of it."""
+
+    value: float
+    format_ok: bool = True
+    failure: str | None = None
+    """Why the scorer died, where it did; the value is 0 then."""
+
+
+# --------------------------------------------------------------------------- the policy
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    speaker: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`count` samples wanted for one chat prompt in one role."""
+
+    id: str
+    role: Role
+    messages: tuple[Message, ...]
+    count: int = 1
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_tokens: int = 1024
+    stop: tuple[str, ...] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One response as it was really sampled: `logprobs` are those of the sampling distribution's model."""
+
+    request_id: str
+    index: int
+    text: str
+    prompt_ids: tuple[int, ...] = ()
+    token_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    finish_reason: FinishReason = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Samples of one prompt with their rewards: the unit of group-relative advantages. Roles never mix."""
+
+    id: str
+    role: Role
+    samples: tuple[Sample, ...]
+    rewards: tuple[float, ...]
+
+
+# --------------------------------------------------------------------------- admission
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A generator's response and where it came from."""
+
+    id: str
+    step: int
+    group: int
+    index: int
+    response: str
+    source: str | None
+    """The longest fenced block, or None where the response has none."""
+    parents: tuple[str, ...] = ()
+    """Environment ids of the few-shot examples that the generator saw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    verdict: Literal["accept", "reject", "unparseable"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Scores of one response to each of m fresh instances, and â, the share that passes."""
+
+    scores: tuple[float, ...]
+    pass_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Novelty:
+    """sim to what was ever admitted, N = 1 − sim, and the greatest sim within the batch."""
+
+    similarity: float
+    novelty: float
+    batch_similarity: float = 0.0
+    nearest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A candidate's reward and fate. `reason` is `admitted` or the first rule that refused it."""
+
+    candidate_id: str
+    layer: int
+    q_val: float
+    reward: float
+    admitted: bool
+    reason: str
+    similarity_at_admission: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepSummary:
+    """One line of a run: counts and means of one iteration, by `area/name` key."""
+
+    step: int
+    metrics: dict[str, float] = field(default_factory=dict)
