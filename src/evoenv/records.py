@@ -126,6 +126,8 @@ class Sample:
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
     finish_reason: FinishReason = "stop"
+    temperature: float = 1.0
+    """`logprobs` are log-softmax(logits / temperature), before top-p cuts; the trainer must divide alike."""
 
 
 @dataclass(frozen=True, slots=True)
