@@ -108,9 +108,19 @@ class TrainingConfig(Section):
     weight multiplies the generator's advantages under one shared token mean (the paper's table)."""
     aggregation: Literal["role-token-mean", "token-mean", "sequence-mean", "dr-grpo"] = "role-token-mean"
     advantage_std: bool = True
-    """Divide advantages by the group's standard deviation (Dr. GRPO does not)."""
+    """Divide advantages by the group's standard deviation; `aggregation = "dr-grpo"` never does."""
+    dr_grpo_tokens: int = 16384
+    """The constant response length that Dr. GRPO divides by, whatever the real lengths."""
+    epochs: int = 1
+    """Passes over a step's groups."""
+    minibatches: int = 1
+    """Optimiser steps into which a pass is cut, by whole groups."""
     micro_batch_tokens: int = 4096
     """Padded tokens in one forward pass while training: bounds memory, never changes the gradient."""
+    share_prompts: bool = True
+    """Compute a group's prompt once, where the architecture allows it; never changes the gradient."""
+    gradient_checkpointing: bool = False
+    """Recompute activations in the backward pass: a third more time for a fraction of the memory."""
     lora_rank: int = 0
     """0 trains all weights."""
     lora_alpha: int = 32
