@@ -127,8 +127,6 @@ class Sample:
     logprobs: tuple[float, ...] = ()
     finish_reason: FinishReason = "stop"
     temperature: float = 1.0
-    """What `logprobs` were taken at: the update divides its logits by the same number."""
-    temperature: float = 1.0
     """`logprobs` are log-softmax(logits / temperature), before top-p cuts; the trainer must divide alike."""
 
 
