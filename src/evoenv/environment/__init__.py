@@ -1,0 +1,1 @@
+"""The environment contract: base class, dialects, answer extraction, and the ten seeds."""

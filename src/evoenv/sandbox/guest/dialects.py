@@ -1,0 +1,280 @@
+"""Three shapes of environment class, one face for the rest of the system.
+
+| dialect    | `_generate`          | `_prompt_generate` | scorer            | instance lives in   |
+|------------|----------------------|--------------------|-------------------|---------------------|
+| functional | (seed, difficulty)   | (z)                | (y, z, a)         | the returned (z, a) |
+| stateful   | (seed, difficulty)   | ()                 | (parsed)          | attributes of self  |
+| rlve       | ()                   | ()                 | (raw output)      | self.parameter      |
+
+An adapter turns each into `generate -> task`, `prompt(task)`, `parse(task, text)`, `score(task, text)`. A task
+can be frozen to bytes and thawed, so that every score starts from an untouched instance: what one
+answer did to the object can never reach the next.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import marshal
+import random
+from collections.abc import Callable
+from typing import Any
+
+METHODS = ("_generate", "_prompt_generate", "_process", "scorer")
+PASS_MARGIN = 1e-6
+
+
+class BadResult(TypeError):
+    """The environment returned something of the wrong shape."""
+
+
+class BadScore(TypeError):
+    """The scorer returned something that is not a number in the contract's range."""
+
+
+class NeedsParameters(ValueError):
+    """An RLVE-Gym environment without knobs to run on."""
+
+
+def positional_range(function: Callable[..., Any]) -> tuple[int, float]:
+    """How few and how many positional arguments a method takes, `self` not counted."""
+    fewest, most = 0, 0.0
+    for index, parameter in enumerate(inspect.signature(function).parameters.values()):
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            most = float("inf")
+        elif parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            if index == 0:  # self
+                continue
+            most += 1
+            fewest += parameter.default is parameter.empty
+    return fewest, most
+
+
+def recognise(cls: type) -> str | None:
+    """The dialect of a class by its methods' signatures; None where no dialect fits."""
+
+    def accepts(method: str, count: int) -> bool:
+        fewest, most = positional_range(getattr(cls, method))
+        return fewest <= count <= most
+
+    def needs(method: str) -> int:
+        return positional_range(getattr(cls, method))[0]
+
+    if accepts("_generate", 2) and accepts("_prompt_generate", 1) and accepts("scorer", 3) and needs("scorer") >= 1:
+        if needs("_prompt_generate") == 1 or needs("scorer") == 3:
+            return "functional"
+    if accepts("_generate", 2) and accepts("_prompt_generate", 0) and accepts("scorer", 1):
+        return "stateful" if accepts("_process", 1) else None
+    if accepts("_generate", 0) and accepts("_prompt_generate", 0) and accepts("scorer", 1):
+        return "rlve"
+    return None
+
+
+def checked_score(value: Any) -> float:
+    """Exactly a float, int or bool, finite. A subclass could bring an `__eq__` or `__float__` of its own."""
+    if type(value) not in (float, int, bool):
+        raise BadScore(f"scorer returned {type(value).__name__}, expected a float in [0, 1]")
+    number = float(value)
+    if number != number or number in (float("inf"), float("-inf")):
+        raise BadScore(f"scorer returned {number}, expected a finite float in [0, 1]")
+    return number
+
+
+def checked_prompt(value: Any) -> str:
+    if type(value) is not str:
+        raise BadResult(f"_prompt_generate returned {type(value).__name__}, expected str")
+    return value
+
+
+class Adapter:
+    """Common face; subclasses say where an instance lives."""
+
+    dialect = ""
+
+    def __init__(self, cls: type, parameters: Callable[[int, int], dict[str, Any]] | None = None) -> None:
+        self.cls = cls
+        self.parameters = parameters
+
+    def new(self) -> Any:
+        return self.cls()
+
+    def generate(self, environment: Any, seed: int, difficulty: int) -> Any:
+        raise NotImplementedError
+
+    def prompt(self, environment: Any, task: Any) -> str:
+        raise NotImplementedError
+
+    def parse(self, environment: Any, task: Any, text: str) -> Any:
+        return environment._process(text)
+
+    def score(self, environment: Any, task: Any, text: str) -> float:
+        raise NotImplementedError
+
+    def latent(self, task: Any) -> Any:
+        raise NotImplementedError
+
+    def reference(self, task: Any) -> Any:
+        raise NotImplementedError
+
+    def has_reference(self, task: Any) -> bool:
+        return True
+
+    def with_reference(self, task: Any, reference: Any) -> Any:
+        """The same instance with another reference: tells scorers that compare from scorers that verify."""
+        raise NotImplementedError
+
+    def freeze(self, task: Any) -> Callable[[], Any]:
+        """A function that returns an untouched copy of the task; marshal is ten times faster than deepcopy."""
+        try:
+            blob = marshal.dumps(task)
+        except ValueError:
+            kept = copy.deepcopy(task)
+            return lambda: copy.deepcopy(kept)
+        return lambda: marshal.loads(blob)
+
+
+class Functional(Adapter):
+    dialect = "functional"
+
+    def generate(self, environment: Any, seed: int, difficulty: int) -> tuple[Any, Any]:
+        pair = environment._generate(seed, difficulty)
+        if type(pair) not in (tuple, list) or len(pair) != 2:
+            size = f" of {len(pair)}" if type(pair) in (tuple, list) else ""
+            raise BadResult(f"_generate returned {type(pair).__name__}{size}, expected the pair (z, a)")
+        return pair[0], pair[1]
+
+    def prompt(self, environment: Any, task: Any) -> str:
+        return checked_prompt(environment._prompt_generate(task[0]))
+
+    def score(self, environment: Any, task: Any, text: str) -> float:
+        return checked_score(environment.scorer(text, task[0], task[1]))
+
+    def latent(self, task: Any) -> Any:
+        return task[0]
+
+    def reference(self, task: Any) -> Any:
+        return task[1]
+
+    def with_reference(self, task: Any, reference: Any) -> Any:
+        return task[0], reference
+
+
+class Stateful(Adapter):
+    """`_generate` leaves the instance on `self`; each task is the object that generated it."""
+
+    dialect = "stateful"
+
+    def generate(self, environment: Any, seed: int, difficulty: int) -> Any:
+        environment._generate(seed, difficulty)
+        if not hasattr(environment, "ref_answer"):
+            raise BadResult("_generate did not set self.ref_answer")
+        return environment
+
+    def prompt(self, environment: Any, task: Any) -> str:
+        return checked_prompt(task._prompt_generate())
+
+    def parse(self, environment: Any, task: Any, text: str) -> Any:
+        return (environment if task is None else task)._process(text)
+
+    def score(self, environment: Any, task: Any, text: str) -> float:
+        parsed = task._process(text)
+        return 0.0 if parsed is None else checked_score(task.scorer(parsed))
+
+    def latent(self, task: Any) -> Any:
+        skip = {"ref_answer", "answer_markers", "passing_reward_threshold"}
+        return {key: value for key, value in vars(task).items() if key not in skip}
+
+    def reference(self, task: Any) -> Any:
+        return task.ref_answer
+
+    def with_reference(self, task: Any, reference: Any) -> Any:
+        task.ref_answer = reference
+        return task
+
+    def freeze(self, task: Any) -> Callable[[], Any]:
+        cls, thaw = type(task), super().freeze(dict(vars(task)))
+
+        def fresh() -> Any:
+            twin = cls.__new__(cls)
+            twin.__dict__.update(thaw())
+            return twin
+
+        return fresh
+
+
+class Rlve(Stateful):
+    """RLVE-Gym: knobs in `self.parameter`, the global `random`, raw text in and [-1, 1] out."""
+
+    dialect = "rlve"
+    REFERENCE_KEYS = ("reference_answer", "gold_answer")
+
+    def generate(self, environment: Any, seed: int, difficulty: int) -> Any:
+        if self.parameters is None:
+            raise NeedsParameters("this RLVE-Gym environment has no knobs: give a controller or parameters")
+        environment.seed = seed
+        environment.parameter = self.parameters(seed, difficulty)
+        random.seed(seed)
+        environment._generate()
+        if type(environment.parameter) is not dict:
+            raise BadResult(f"_generate left self.parameter as {type(environment.parameter).__name__}, expected dict")
+        return environment
+
+    def score(self, environment: Any, task: Any, text: str) -> float:
+        opener, closer = task.answer_markers
+        raw = checked_score(task.scorer(f"{opener}{text}{closer}"))
+        if not -1.0 - PASS_MARGIN <= raw <= 1.0 + PASS_MARGIN:
+            raise BadScore(f"scorer returned {raw}, expected a float in [-1, 1]")
+        if raw >= task.passing_reward_threshold - PASS_MARGIN:
+            return 1.0
+        return max(0.0, raw)
+
+    def latent(self, task: Any) -> Any:
+        return {key: value for key, value in task.parameter.items() if key not in self.REFERENCE_KEYS}
+
+    def reference(self, task: Any) -> Any:
+        for key in self.REFERENCE_KEYS:
+            if key in task.parameter:
+                return task.parameter[key]
+        return None
+
+    def has_reference(self, task: Any) -> bool:
+        return "reference_answer" in task.parameter
+
+    def with_reference(self, task: Any, reference: Any) -> Any:
+        for key in self.REFERENCE_KEYS:
+            if key in task.parameter:
+                task.parameter[key] = reference
+                break
+        return task
+
+
+ADAPTERS: dict[str, type[Adapter]] = {kind.dialect: kind for kind in (Functional, Stateful, Rlve)}
+
+
+class ControllerLevels:
+    """Knobs per difficulty level: d updates of a controller, or an explicit list of one dict per level."""
+
+    def __init__(self, controller: type | None, explicit: list[dict[str, Any]] | None) -> None:
+        self._explicit = explicit
+        self._controller = controller() if controller is not None and explicit is None else None
+        self._levels: list[list[dict[str, Any]]] = []
+
+    @property
+    def count(self) -> int | None:
+        """How many distinct levels there are; None where a controller can always go on."""
+        return None if self._explicit is None else len(self._explicit)
+
+    def __call__(self, seed: int, difficulty: int) -> dict[str, Any]:
+        if self._explicit is not None:
+            return copy.deepcopy(self._explicit[min(difficulty, len(self._explicit) - 1)])
+        assert self._controller is not None
+        while len(self._levels) <= difficulty:
+            if self._levels:
+                self._controller.update()
+            choices = self._controller.get_parameter_list()
+            if type(choices) is not list or not choices or any(type(choice) is not dict for choice in choices):
+                raise BadResult("get_parameter_list() must return a non-empty list of dicts")
+            self._levels.append(copy.deepcopy(choices))
+        choices = self._levels[difficulty]
+        # Not the environment's own stream: the choice of knobs must not eat its random numbers.
+        return copy.deepcopy(choices[random.Random(f"knobs:{seed}").randrange(len(choices))])

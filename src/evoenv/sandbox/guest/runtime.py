@@ -1,0 +1,300 @@
+"""The worker's side of every call: load one source, then generate, render, parse and score on request.
+
+Results are `["ok", value]` or `["err", type, message, line]`: candidate code may raise anything and the
+call still answers. Nothing is judged here; the host compares encoded values.
+
+Loaded under its real name: the zygote registers `evoenv.sandbox.guest` as an otherwise empty package, so
+that this file is the same module on both sides of the wall.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import types
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from evoenv.sandbox.guest import codec, tracing
+from evoenv.sandbox.guest.contract import ParameterController, VerifiableEnvironment
+from evoenv.sandbox.guest.dialects import ADAPTERS, METHODS, Adapter, BadResult, ControllerLevels, recognise
+
+CANDIDATE = "<environment>"
+TASKS_KEPT = 512
+MAX_MESSAGE = 400
+CONTRACT_MODULES = {
+    "evoenv": ("VerifiableEnvironment",),
+    "evoenv.environment": ("VerifiableEnvironment",),
+    "evoenv.environment.base": ("VerifiableEnvironment", "ParameterController"),
+    "Gym": (),
+    "Gym.environment": ("VerifiableEnvironment",),
+    "Gym.parameter_controller": ("ParameterController",),
+}
+"""Modules that exist only to hand out the contract's classes."""
+
+
+def failure(error: BaseException, where: str = "") -> list[Any]:
+    """An error as a result: its type, one line of text, the candidate's line it came from."""
+    line = error.lineno if isinstance(error, SyntaxError) else None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == CANDIDATE:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    try:
+        text = str(error)
+    except BaseException:
+        text = ""
+    text = text.encode("utf-8", "replace").decode()[:MAX_MESSAGE]
+    name = type(error).__name__
+    message = f"{where} raised {name}: {text}" if where else f"{name}: {text}"
+    return ["err", name, message, line]
+
+
+def contract_modules() -> dict[str, types.ModuleType]:
+    classes = {"VerifiableEnvironment": VerifiableEnvironment, "ParameterController": ParameterController}
+    modules: dict[str, types.ModuleType] = {}
+    for name, exported in CONTRACT_MODULES.items():
+        module = types.ModuleType(name)
+        for attribute in exported:
+            setattr(module, attribute, classes[attribute])
+        modules[name] = module
+        parent, _, child = name.rpartition(".")
+        if parent:
+            setattr(modules[parent], child, module)
+    return modules
+
+
+class Runtime:
+    """One loaded environment and the instances it has made."""
+
+    def __init__(self) -> None:
+        self.adapter: Adapter | None = None
+        self.shared: Any = None
+        self.levels: ControllerLevels | None = None
+        self._tasks: OrderedDict[tuple[int, int], Callable[[], Any]] = OrderedDict()
+        self._operations: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+            "instances": self._instance,
+            "score": self._score,
+            "parse": self._parse,
+            "swapped": self._swapped,
+            "roundtrip": self._roundtrip,
+            "perturbed": self._perturbed,
+            "draws": self._draws,
+        }
+
+    def handle(self, op: str, args: dict[str, Any], items: list[Any]) -> Iterator[Any]:
+        """One result per item; `load` has one result and no items."""
+        if op == "load":
+            try:
+                yield ["ok", self._load(args)]
+            except BaseException as error:
+                yield failure(error, "loading the file")
+            return
+        operation = self._operations[op]
+        for item in items:
+            try:
+                result = ["ok", operation(item, args)]
+            except BaseException as error:
+                stage = getattr(error, "evoenv_stage", "")
+                result = failure(error, stage)
+            yield result
+
+    # ----------------------------------------------------------------- loading
+
+    def _load(self, args: dict[str, Any]) -> dict[str, Any]:
+        allowed = frozenset(args["allowed_imports"])
+        instrument = bool(args.get("instrument"))
+        if instrument:
+            tracing.install()
+        scope = self._execute(args["source"], allowed, instrument)
+        controller = self._controller(scope, args.get("controller"), allowed)
+        explicit = args.get("parameters")
+        if explicit is not None or controller is not None:
+            self.levels = ControllerLevels(controller, explicit)
+        cls = self._environment_class(scope)
+        dialect = recognise(cls)
+        if dialect is None:
+            raise BadResult(f"the methods of {cls.__name__} fit no dialect")
+        self.adapter = ADAPTERS[dialect](cls, self.levels)
+        self.shared = self.adapter.new()
+        template = getattr(cls, "prompt_template", "")
+        return {
+            "class": cls.__name__,
+            "dialect": dialect,
+            "template": template if type(template) is str else "",
+            "levels": self.levels.count if self.levels is not None and dialect == "rlve" else None,
+            "sites": tracing.TRACE.sites,
+        }
+
+    def _execute(self, source: str, allowed: frozenset[str], instrument: bool) -> dict[str, Any]:
+        scope: dict[str, Any] = {
+            "__name__": "environment",
+            "__builtins__": self._builtins(allowed),
+            "VerifiableEnvironment": VerifiableEnvironment,
+            "ParameterController": ParameterController,
+        }
+        tree = ast.parse(source, CANDIDATE)
+        if instrument:
+            tree = tracing.mark_level_sites(tree)
+            scope.update(tracing.scope())
+        # dont_inherit: this file's own `from __future__` must not change the candidate's meaning.
+        exec(compile(tree, CANDIDATE, "exec", dont_inherit=True), scope)
+        return scope
+
+    def _builtins(self, allowed: frozenset[str]) -> dict[str, Any]:
+        """The builtins with an import that knows the allow-list: a quality filter, the kernel is the wall."""
+        contract = contract_modules()
+
+        def import_allowed(
+            name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+        ) -> types.ModuleType:
+            target = "Gym." + name if level else name
+            if target in contract:
+                return contract[target] if fromlist else contract[target.partition(".")[0]]
+            if name.partition(".")[0] not in allowed or level:
+                raise ImportError(f"import of {name!r} is not allowed")
+            module: types.ModuleType = builtins.__import__(name, globals, locals, fromlist, 0)
+            return module
+
+        return {**vars(builtins), "__import__": import_allowed}
+
+    def _controller(self, scope: dict[str, Any], source: str | None, allowed: frozenset[str]) -> type | None:
+        if source is not None:
+            scope = self._execute(source, allowed, False)
+        found = [
+            value
+            for value in scope.values()
+            if isinstance(value, type)
+            and value.__module__ == "environment"
+            and hasattr(value, "get_parameter_list")
+            and hasattr(value, "update")
+        ]
+        if source is not None and not found:
+            raise BadResult("the controller file has no class with update() and get_parameter_list()")
+        return found[-1] if found else None
+
+    def _environment_class(self, scope: dict[str, Any]) -> type:
+        found = [
+            value
+            for value in scope.values()
+            if isinstance(value, type)
+            and value.__module__ == "environment"
+            and all(callable(getattr(value, method, None)) for method in METHODS)
+        ]
+        # A base class of the chosen one may sit in the same file: take what nothing else derives from.
+        leaves = [cls for cls in found if not any(other is not cls and issubclass(other, cls) for other in found)]
+        if len(set(leaves)) != 1:
+            raise BadResult(f"found {len(set(leaves))} environment classes, expected one")
+        return leaves[0]
+
+    # ----------------------------------------------------------------- running
+
+    def _stage(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except BaseException as error:
+            try:
+                error.evoenv_stage = name  # type: ignore[attr-defined]
+            except BaseException:
+                pass  # an exception class with slots: the stage is lost, the error is not
+            raise
+
+    def _generate(self, seed: int, difficulty: int, shared: bool) -> tuple[Any, Any]:
+        assert self.adapter is not None, "load comes first"
+        environment = self.shared if shared else self._stage("__init__", self.adapter.new)
+        return environment, self._stage("_generate", self.adapter.generate, environment, seed, difficulty)
+
+    def _task(self, seed: int, difficulty: int) -> Any:
+        """An untouched copy of the instance, generated at most once while it is remembered."""
+        assert self.adapter is not None, "load comes first"
+        key = (seed, difficulty)
+        thaw = self._tasks.get(key)
+        if thaw is None:
+            thaw = self._tasks[key] = self.adapter.freeze(self._generate(seed, difficulty, False)[1])
+            if len(self._tasks) > TASKS_KEPT:
+                self._tasks.popitem(last=False)
+        return thaw()
+
+    def _instance(self, item: list[int], args: dict[str, Any]) -> list[Any]:
+        """[prompt, latent, reference, reference is a full answer]."""
+        adapter = self.adapter
+        assert adapter is not None, "load comes first"
+        environment, task = self._generate(item[0], item[1], bool(args.get("shared")))
+        thaw = None if args.get("shared") else adapter.freeze(task)
+        # Encoded before rendering: a renderer that changes the instance must not hide it.
+        latent = codec.encode(adapter.latent(task))
+        reference = codec.encode(adapter.reference(task))
+        full = adapter.has_reference(task)
+        prompt = self._stage("_prompt_generate", adapter.prompt, environment, task)
+        codec.encode(prompt)
+        if thaw is not None:
+            self._tasks[item[0], item[1]] = thaw
+            if len(self._tasks) > TASKS_KEPT:
+                self._tasks.popitem(last=False)
+        return [prompt, latent, reference, full]
+
+    def _score(self, item: list[Any], args: dict[str, Any]) -> float:
+        seed, difficulty, text = item
+        adapter = self.adapter
+        assert adapter is not None, "load comes first"
+        if args.get("shared"):
+            environment, task = self._generate(seed, difficulty, True)
+            return self._stage("scorer", adapter.score, environment, task, text)
+        task = self._task(seed, difficulty)
+        return self._stage("scorer", adapter.score, adapter.new(), task, text)
+
+    def _parse(self, item: list[Any], args: dict[str, Any]) -> Any:
+        """What `_process` makes of a text, on the shared object, after it has generated the named instance."""
+        seed, difficulty, text = item
+        adapter = self.adapter
+        assert adapter is not None, "load comes first"
+        environment, task = self._generate(seed, difficulty, True)
+        parsed = self._stage("_process", adapter.parse, environment, task, text)
+        try:
+            return ["value", codec.encode(parsed)]
+        except codec.NotSerialisable:
+            return ["opaque", type(parsed).__name__]
+
+    def _swapped(self, item: list[Any], args: dict[str, Any]) -> float:
+        """Score a text on one instance with the reference of another."""
+        (seed, difficulty), (other_seed, other_difficulty), text = item
+        adapter = self.adapter
+        assert adapter is not None, "load comes first"
+        reference = adapter.reference(self._task(other_seed, other_difficulty))
+        task = adapter.with_reference(self._task(seed, difficulty), reference)
+        return self._stage("scorer", adapter.score, adapter.new(), task, text)
+
+    def _roundtrip(self, item: list[Any], args: dict[str, Any]) -> list[Any]:
+        """[prompt, score of a text] on an instance that went through the codec (functional dialect)."""
+        seed, difficulty, text = item
+        adapter = self.adapter
+        assert adapter is not None, "load comes first"
+        environment, task = self._generate(seed, difficulty, False)
+        if adapter.dialect == "functional":
+            task = (codec.decode(codec.encode(task[0])), codec.decode(codec.encode(task[1])))
+        prompt = self._stage("_prompt_generate", adapter.prompt, environment, task)
+        return [prompt, self._stage("scorer", adapter.score, environment, task, text)]
+
+    # ----------------------------------------------------------------- counterfactuals
+
+    def _draws(self, item: list[int], args: dict[str, Any]) -> int:
+        """How many random draws generating this instance takes."""
+        tracing.TRACE.reset()
+        self._generate(item[0], item[1], False)
+        return tracing.TRACE.draws
+
+    def _perturbed(self, item: list[int], args: dict[str, Any]) -> list[Any]:
+        """[prompt, reference] with one draw (or one use of the difficulty) changed."""
+        adapter = self.adapter
+        assert adapter is not None, "load comes first"
+        seed, difficulty, draw, site, shift = item
+        tracing.TRACE.reset(draw, site, shift)
+        try:
+            environment, task = self._generate(seed, difficulty, False)
+            reference = codec.encode(adapter.reference(task))
+            tracing.TRACE.reset()
+            return [self._stage("_prompt_generate", adapter.prompt, environment, task), reference]
+        finally:
+            tracing.TRACE.reset()

@@ -1,0 +1,115 @@
+"""Counterfactual runs of `_generate`: change one random draw, or one use of the difficulty, and look again.
+
+If a changed run renders the same prompt but has another answer, the prompt does not determine the task:
+the oracle used a value that the solver never sees. No source analysis can prove that; two runs do.
+
+Every logical draw is numbered where it is made. Perturbing draw k changes that draw alone: the stream
+behind it stays aligned, so that all other draws keep their values.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+from typing import Any
+
+SITE_FUNCTION = "__evoenv_level__"
+
+
+class Trace:
+    """Which draw or which use of the difficulty to change in the run at hand."""
+
+    def __init__(self) -> None:
+        self.draws = 0
+        self.sites = 0
+        self.reset()
+
+    def reset(self, draw: int = -1, site: int = -1, shift: int = 0) -> None:
+        self.draws, self.draw, self.site, self.shift = 0, draw, site, shift
+
+    def _hit(self) -> bool:
+        self.draws += 1
+        return self.draws - 1 == self.draw
+
+    def below(self, value: int, n: int) -> int:
+        if self._hit() and n > 1:
+            return (value + 1 + self.shift % (n - 1)) % n
+        return value
+
+    def bits(self, value: int, k: int) -> int:
+        if self._hit() and k > 0:
+            return value ^ (1 << (self.shift % k))
+        return value
+
+    def real(self, value: float) -> float:
+        return (value + 0.382 + 0.236 * self.shift) % 1.0 if self._hit() else value
+
+    def level(self, site: int, difficulty: int) -> int:
+        return difficulty + 1 + self.shift if site == self.site else difficulty
+
+
+TRACE = Trace()
+
+
+class TracingRandom(random.Random):
+    """`random.Random` with the same numbers, each of which can be changed alone."""
+
+    def random(self) -> float:
+        return TRACE.real(super().random())
+
+    def getrandbits(self, k: int, /) -> int:
+        return TRACE.bits(super().getrandbits(k), k)
+
+    def _randbelow(self, n: int) -> int:
+        # The same rejection loop as the base class, on the raw bits: a perturbed draw must not be rejected
+        # and drawn again, which would shift every later number.
+        draw, k = super().getrandbits, n.bit_length()
+        value = draw(k)
+        while value >= n:
+            value = draw(k)
+        return TRACE.below(value, n)
+
+
+GLOBAL_FUNCTIONS = (
+    "seed random uniform triangular randint choice randrange sample shuffle choices normalvariate lognormvariate "
+    "expovariate vonmisesvariate gammavariate gauss betavariate paretovariate weibullvariate getstate setstate "
+    "getrandbits randbytes"
+).split()
+
+
+def install() -> None:
+    """Put the tracing generator in the place of `random.Random` and of the module's global functions."""
+    shared = TracingRandom()
+    random.Random = TracingRandom  # type: ignore[misc]
+    random._inst = shared  # type: ignore[attr-defined]
+    for name in GLOBAL_FUNCTIONS:
+        setattr(random, name, getattr(shared, name))
+
+
+class _LevelSites(ast.NodeTransformer):
+    """Numbers every use of the difficulty inside one `_generate`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802 (the visitor's protocol)
+        if node.id != self.name or not isinstance(node.ctx, ast.Load):
+            return node
+        call = ast.Call(
+            func=ast.Name(id=SITE_FUNCTION, ctx=ast.Load()), args=[ast.Constant(value=TRACE.sites), node], keywords=[]
+        )
+        TRACE.sites += 1
+        return ast.copy_location(call, node)
+
+
+def mark_level_sites(tree: ast.Module) -> ast.Module:
+    """Rewrite `difficulty` into a traced call wherever a method `_generate(self, seed, difficulty)` reads it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == "_generate" and len(node.args.args) >= 3:
+            marker = _LevelSites(node.args.args[2].arg)
+            node.body = [marker.visit(statement) for statement in node.body]
+    return ast.fix_missing_locations(tree)
+
+
+def scope() -> dict[str, Any]:
+    return {SITE_FUNCTION: TRACE.level}
