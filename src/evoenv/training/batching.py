@@ -1,0 +1,209 @@
+"""Micro-batches by tokens: which responses share a forward pass, and where each token stands in it.
+
+Nothing here changes what is computed. The weights of all tokens are known before the first micro-batch
+(`loss.response_weights`), so the gradient is the same sum however it is cut.
+
+A `Bundle` is one prompt with some of its responses. Laid out for the model it is `prompt, response 1, response 2, …`
+with every response at the positions that follow the prompt: the attention lets a response see the prompt and
+itself only, so the prompt is computed once for the group instead of once per response. The last token of a response
+predicts nothing that is trained on, so it is not fed to the model at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from evoenv.config import TrainingConfig
+from evoenv.errors import PolicyError
+from evoenv.records import Group, Role
+from evoenv.training.advantages import group_advantages
+from evoenv.training.loss import ResponseWeight, response_weights
+
+T = TypeVar("T")
+TRAINED_ROLES: tuple[Role, ...] = ("solver", "generator")
+"""The reviewer only judges: its verdicts gate admission and are never rewarded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One response with all that its loss needs."""
+
+    role: Role
+    prompt_ids: tuple[int, ...]
+    response_ids: tuple[int, ...]
+    sampled: tuple[float, ...]
+    advantage: float
+    temperature: float
+    weight: ResponseWeight
+
+    @property
+    def fed_tokens(self) -> int:
+        """Response tokens that the model reads: all but the last."""
+        return len(self.response_ids) - 1
+
+
+def build_rows(groups: Sequence[Group], config: TrainingConfig) -> list[Row]:
+    """Every response of a batch with its advantage and weight."""
+    standardise = config.advantage_std and config.aggregation != "dr-grpo"
+    members = [(group, sample) for group in groups for sample in group.samples]
+    advantages = [value for group in groups for value in group_advantages(group.rewards, std=standardise)]
+    weights = response_weights(
+        [group.role for group, _ in members], [len(sample.token_ids) for _, sample in members], config
+    )
+    return [
+        Row(
+            role=group.role,
+            prompt_ids=tuple(sample.prompt_ids),
+            response_ids=tuple(sample.token_ids),
+            sampled=tuple(sample.logprobs),
+            advantage=advantage,
+            temperature=sample.temperature,
+            weight=weight,
+        )
+        for (group, sample), advantage, weight in zip(members, advantages, weights, strict=True)
+    ]
+
+
+def check_group(group: Group, vocabulary: int) -> None:
+    """Refuse what cannot be trained on, before any work is done."""
+
+    def refuse(got: str, advice: str) -> PolicyError:
+        return PolicyError(f"group {group.id} ({group.role}): {got}; {advice}.")
+
+    if group.role not in TRAINED_ROLES:
+        raise refuse("this role is not trained", "hand over solver and generator groups only")
+    if len(group.samples) != len(group.rewards):
+        raise refuse(f"{len(group.rewards)} rewards for {len(group.samples)} samples", "give one reward per sample")
+    for sample in group.samples:
+        where = f"sample {sample.index}"
+        if len(sample.logprobs) != len(sample.token_ids):
+            raise refuse(
+                f"{where} has {len(sample.logprobs)} log-probabilities for {len(sample.token_ids)} tokens",
+                "train on samples of a local policy, which records one per token",
+            )
+        if sample.token_ids and not sample.prompt_ids:
+            raise refuse(f"{where} has no prompt tokens", "the first token needs something that predicts it")
+        if not sample.temperature > 0:
+            raise refuse(f"{where} was sampled at temperature {sample.temperature}", "sample above 0 to train")
+        if (
+            sample.token_ids
+            and not 0
+            <= min(*sample.token_ids, *sample.prompt_ids)
+            <= max(*sample.token_ids, *sample.prompt_ids)
+            < vocabulary
+        ):
+            raise refuse(f"{where} has a token outside the vocabulary of {vocabulary}", "use the model's tokenizer")
+        if not all(map(math.isfinite, sample.logprobs)):
+            raise refuse(f"{where} has a log-probability that is not finite", "check the sampler")
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Responses behind one copy of their prompt."""
+
+    prompt_ids: tuple[int, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def tokens(self) -> int:
+        return len(self.prompt_ids) + sum(row.fed_tokens for row in self.rows)
+
+
+def bundle_rows(rows: Iterable[Row], budget: int, *, share_prompts: bool) -> list[Bundle]:
+    """Rows with equal prompts behind one copy of it, in as few bundles as the budget allows.
+
+    A response cannot be cut, so a prompt's longest one may exceed the budget; the others then share that room,
+    which costs no more memory than it does.
+    """
+    if not share_prompts:
+        return [Bundle(row.prompt_ids, (row,)) for row in rows]
+    by_prompt: dict[tuple[int, ...], list[Row]] = {}
+    for row in rows:
+        by_prompt.setdefault(row.prompt_ids, []).append(row)
+    bundles = []
+    for prompt, members in by_prompt.items():
+        room = max(budget - len(prompt), *(row.fed_tokens for row in members))
+        for part in first_fit(members, [row.fed_tokens for row in members], room):
+            bundles.append(Bundle(prompt, tuple(part)))
+    return bundles
+
+
+def pack_bundles(bundles: Sequence[Bundle], budget: int) -> list[tuple[Bundle, ...]]:
+    """Bundles that go through the model end to end in one row: no padding at all."""
+    return [tuple(part) for part in first_fit(bundles, [bundle.tokens for bundle in bundles], budget)]
+
+
+def pad_batches(rows: Sequence[Row], budget: int) -> list[tuple[Row, ...]]:
+    """Rows of similar length side by side, the padded rectangle within the budget: for models that cannot pack."""
+    ordered = sorted(rows, key=lambda row: len(row.prompt_ids) + row.fed_tokens, reverse=True)
+    batches: list[list[Row]] = []
+    widest = 0
+    for row in ordered:
+        if batches and (len(batches[-1]) + 1) * widest <= budget:
+            batches[-1].append(row)
+        else:
+            batches.append([row])
+            widest = len(row.prompt_ids) + row.fed_tokens
+    return [tuple(batch) for batch in batches]
+
+
+def first_fit(items: Sequence[T], sizes: Sequence[int], room: int) -> list[list[T]]:
+    """First-fit decreasing: the largest first, each into the first bin that still has room. Deterministic."""
+    bins: list[tuple[int, list[T]]] = []
+    for index in sorted(range(len(items)), key=lambda index: -sizes[index]):
+        for slot, (used, members) in enumerate(bins):
+            if used + sizes[index] <= room:
+                members.append(items[index])
+                bins[slot] = (used + sizes[index], members)
+                break
+        else:
+            bins.append((sizes[index], [items[index]]))
+    return [members for _, members in bins]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where one bundle stands in a packed row: the prompt's start and length, then (start, length) per response."""
+
+    start: int
+    prompt: int
+    responses: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A packed row: token ids, positions, spans for the attention, and which position predicts which token."""
+
+    ids: list[int]
+    positions: list[int]
+    spans: tuple[Span, ...]
+    rows: tuple[Row, ...]
+    predicts: list[int]
+    """For every response token, in the order of `rows`, the place whose output predicts it."""
+
+
+def lay_out(bundles: Sequence[Bundle]) -> Layout:
+    """Put bundles end to end."""
+    ids: list[int] = []
+    positions: list[int] = []
+    spans: list[Span] = []
+    rows: list[Row] = []
+    predicts: list[int] = []
+    for bundle in bundles:
+        start, prompt = len(ids), len(bundle.prompt_ids)
+        ids += bundle.prompt_ids
+        positions += range(prompt)
+        responses = []
+        for row in bundle.rows:
+            place = len(ids)
+            ids += row.response_ids[:-1]
+            positions += range(prompt, prompt + row.fed_tokens)
+            predicts.append(start + prompt - 1)
+            predicts += range(place, place + row.fed_tokens)
+            responses.append((place, row.fed_tokens))
+            rows.append(row)
+        spans.append(Span(start, prompt, tuple(responses)))
+    return Layout(ids, positions, tuple(spans), tuple(rows), predicts)

@@ -1,0 +1,221 @@
+"""Checkpoints that are either whole or not there.
+
+A checkpoint is a directory of safetensors files and one `state.json`, which is written last and lists the size
+and SHA-256 of every other file. It is written aside (`.name.new`), synced, and renamed into place; an older one of
+the same name steps aside (`.name.old`) for the moment of the rename. Whatever a crash leaves is mended by the next
+`save` or `load`: the newest whole checkpoint wins, leftovers go. Nothing in it is pickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from evoenv.errors import ModelError, StoreError
+
+FORMAT = 1
+STATE = "state.json"
+RNG = "rng.safetensors"
+
+
+def write_checkpoint(
+    directory: Path,
+    tensors: Mapping[str, Mapping[str, Tensor]],
+    state: Mapping[str, Any],
+    *,
+    extras: Callable[[Path], object] | None = None,
+) -> None:
+    """Write `tensors` by file name and `state`; `extras` may add files of its own. Replaces what is there."""
+    directory = directory.absolute()
+    aside, old = _aside(directory), _old(directory)
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        mend(directory)
+        _check_room(directory.parent, tensors)
+        aside.mkdir()
+        for name, content in tensors.items():
+            plain = {key: value.detach().contiguous() for key, value in content.items()}
+            save_file(plain, aside / name, metadata={"format": "pt"})
+        if extras is not None:
+            extras(aside)
+        files = {
+            path.relative_to(aside).as_posix(): {"bytes": path.stat().st_size, "sha256": _sync_and_hash(path)}
+            for path in sorted(aside.rglob("*"))
+            if path.is_file()
+        }
+        document = json.dumps({"format": FORMAT, **state, "files": files}, indent=1)
+        (aside / f"{STATE}.part").write_text(document, encoding="utf-8")
+        _sync(aside / f"{STATE}.part")
+        os.rename(aside / f"{STATE}.part", aside / STATE)
+        _sync(aside)
+        if directory.exists():
+            os.rename(directory, old)
+        os.rename(aside, directory)
+        _sync(directory.parent)
+        shutil.rmtree(old, ignore_errors=True)
+    except (OSError, SafetensorError) as error:
+        mend(directory)
+        raise StoreError(
+            f"cannot write the checkpoint {directory}: {error}; an earlier checkpoint is untouched. "
+            "Free some space or choose another run directory, then resume."
+        ) from error
+
+
+def read_checkpoint(directory: Path) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]]:
+    """The state and the tensors by file name, all verified before anything is returned."""
+    directory = directory.absolute()
+    mend(directory)
+    path = directory / STATE
+    if not path.is_file():
+        raise ModelError(f"no checkpoint at {directory}: expected a directory with {STATE}; check the path.")
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+        found, files = state["format"], dict(state["files"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(directory, f"{STATE} cannot be read ({error})") from error
+    if found != FORMAT:
+        raise ModelError(
+            f"the checkpoint {directory} has format {found}, expected {FORMAT}; use the evoenv that wrote it."
+        )
+    tensors = {}
+    for name, facts in files.items():
+        file = directory / name
+        if not file.is_file():
+            raise _damaged(directory, f"{name} is missing")
+        if file.stat().st_size != facts["bytes"]:
+            raise _damaged(directory, f"{name} has {file.stat().st_size} bytes, expected {facts['bytes']}")
+        if _hash(file) != facts["sha256"]:
+            raise _damaged(directory, f"{name} does not match its SHA-256")
+        if name.endswith(".safetensors"):
+            try:
+                tensors[name] = load_file(file)
+            except SafetensorError as error:
+                raise _damaged(directory, f"{name} cannot be read ({error})") from error
+    return state, tensors
+
+
+def mend(directory: Path) -> None:
+    """Finish or undo what a crash interrupted, and remove what it left."""
+    directory = directory.absolute()
+    aside, old = _aside(directory), _old(directory)
+    if not directory.exists():
+        whole = next((path for path in (aside, old) if (path / STATE).is_file()), None)
+        if whole is not None:
+            os.rename(whole, directory)
+    for leftover in (aside, old):
+        shutil.rmtree(leftover, ignore_errors=True)
+
+
+def named_weights(model: nn.Module) -> dict[str, Tensor]:
+    """The state dictionary with tied weights once, under their first name."""
+    seen: set[tuple[Any, ...]] = set()
+    weights = {}
+    for name, value in model.state_dict().items():
+        identity = (value.device, value.data_ptr(), value.shape, value.stride())
+        if value.numel() and identity in seen:
+            continue
+        seen.add(identity)
+        weights[name] = value
+    return weights
+
+
+def restore_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Copy weights into a model of the same shape; nothing is touched if one does not fit."""
+    own = named_weights(model)
+    if missing := sorted(own.keys() ^ weights.keys()):
+        raise ModelError(
+            f"the checkpoint and the model differ in {len(missing)} weights, for example {missing[0]}; "
+            "resume with the model that the run was started with."
+        )
+    for name, value in weights.items():
+        if own[name].shape != value.shape:
+            raise ModelError(
+                f"the checkpoint's {name} has shape {tuple(value.shape)}, the model's {tuple(own[name].shape)}; "
+                "resume with the model that the run was started with."
+            )
+    with torch.no_grad():
+        for name, value in weights.items():
+            own[name].copy_(value)
+
+
+def weights_fingerprint(model: nn.Module) -> str:
+    """Names a set of weights by a sample of every tensor; adapters do not count, for they are what is trained."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name, value in sorted(model.named_parameters()):
+        if "lora_" in name:
+            continue
+        flat = value.detach().flatten()
+        sample = flat[:: max(1, flat.numel() // 256)].to(torch.float64).cpu()
+        digest.update(f"{name.replace('.base_layer', '')}{tuple(value.shape)}".encode())
+        digest.update(sample.numpy().tobytes())
+    return digest.hexdigest()
+
+
+def rng_state() -> tuple[dict[str, Tensor], list[Any]]:
+    """torch's generators as tensors and Python's as JSON values."""
+    tensors = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        tensors |= {f"cuda:{index}": state for index, state in enumerate(torch.cuda.get_rng_state_all())}
+    version, internal, gauss = random.getstate()
+    return tensors, [version, list(internal), gauss]
+
+
+def restore_rng(tensors: Mapping[str, Tensor], python: list[Any]) -> None:
+    torch.set_rng_state(tensors["cpu"])
+    if torch.cuda.is_available():
+        for index in range(torch.cuda.device_count()):
+            if f"cuda:{index}" in tensors:
+                torch.cuda.set_rng_state(tensors[f"cuda:{index}"], index)
+    version, internal, gauss = python
+    random.setstate((version, tuple(internal), gauss))
+
+
+def _aside(directory: Path) -> Path:
+    return directory.with_name(f".{directory.name}.new")
+
+
+def _old(directory: Path) -> Path:
+    return directory.with_name(f".{directory.name}.old")
+
+
+def _damaged(directory: Path, what: str) -> ModelError:
+    return ModelError(
+        f"the checkpoint {directory} is damaged: {what}. Resume from an earlier checkpoint of the run, "
+        "or start the run again."
+    )
+
+
+def _check_room(parent: Path, tensors: Mapping[str, Mapping[str, Tensor]]) -> None:
+    needed = sum(value.nbytes for content in tensors.values() for value in content.values())
+    free = shutil.disk_usage(parent).free
+    if needed > free:
+        raise OSError(f"it needs {needed / 1e9:.1f} GB and {free / 1e9:.1f} GB are free")
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_and_hash(path: Path) -> str:
+    _sync(path)
+    return _hash(path)

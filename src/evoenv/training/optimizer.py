@@ -1,0 +1,108 @@
+"""AdamW with warm-up, clipping and, for half-precision weights, full-precision masters.
+
+- *Decay* falls on matrices (embeddings included) and not on norm gains and biases: pulling a gain towards zero
+  regularises nothing. verl decays all; at 5e-7 × 0.1 a step the two cannot be told apart.
+- *Warm-up* is linear: update k of w has k/w of the learning rate, so the first one already learns (verl starts at 0).
+- *Masters*: at a learning rate of 5e-7 a bfloat16 weight would round every update away, so such weights are
+  stepped, and their gradients summed, in float32 copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from evoenv.config import TrainingConfig
+from evoenv.errors import ModelError
+
+HALF = (torch.bfloat16, torch.float16)
+
+
+def learning_rate(config: TrainingConfig, step: int) -> float:
+    """The rate of the update that follows `step` finished ones."""
+    if config.warmup_steps <= 0:
+        return config.learning_rate
+    return config.learning_rate * min(1.0, (step + 1) / config.warmup_steps)
+
+
+class Optimizer:
+    """The trainable weights of a model, by name."""
+
+    def __init__(self, model: nn.Module, config: TrainingConfig) -> None:
+        self.config = config
+        self.weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+        if not self.weights:
+            raise ModelError("the model has no trainable weights; unfreeze some, or set training.lora_rank above 0.")
+        self.masters = {
+            name: weight.detach().to(torch.float32, copy=True).requires_grad_()
+            for name, weight in self.weights.items()
+            if weight.dtype in HALF
+        }
+        stepped = {name: self.masters.get(name, weight) for name, weight in self.weights.items()}
+        self._stepped = stepped
+        self._adamw = torch.optim.AdamW(
+            [
+                {"params": [w for w in stepped.values() if w.ndim >= 2], "weight_decay": config.weight_decay},
+                {"params": [w for w in stepped.values() if w.ndim < 2], "weight_decay": 0.0},
+            ],
+            lr=config.learning_rate,
+            fused=True,
+        )
+
+    def clear(self) -> None:
+        """Forget all gradients."""
+        for weight in (*self.weights.values(), *self.masters.values()):
+            weight.grad = None
+
+    def collect(self) -> None:
+        """Move half-precision gradients of a micro-batch into the masters' sums."""
+        for name, master in self.masters.items():
+            gradient = self.weights[name].grad
+            if gradient is not None:
+                master.grad = gradient.float() if master.grad is None else master.grad.add_(gradient)
+                self.weights[name].grad = None
+
+    def clip(self) -> float:
+        """The gradient's norm before it is clipped to `grad_clip` (0 or less: not clipped)."""
+        weights = list(self._stepped.values())
+        limit = self.config.grad_clip if self.config.grad_clip > 0 else float("inf")
+        return float(nn.utils.clip_grad_norm_(weights, limit))
+
+    def step(self, rate: float) -> None:
+        for group in self._adamw.param_groups:
+            group["lr"] = rate
+        self._adamw.step()
+        with torch.no_grad():
+            for name, master in self.masters.items():
+                self.weights[name].copy_(master)
+
+    def state(self) -> dict[str, Tensor]:
+        """Moments, step counts and masters as `kind:weight name`."""
+        tensors = {f"master:{name}": master.detach() for name, master in self.masters.items()}
+        for name, weight in self._stepped.items():
+            for kind, value in self._adamw.state.get(weight, {}).items():
+                tensors[f"{kind}:{name}"] = value
+        return tensors
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """What `state` gave, for the same weights."""
+        states: dict[str, dict[str, Tensor]] = {}
+        for key, value in tensors.items():
+            kind, _, name = key.partition(":")
+            stepped = self._stepped.get(name)
+            if stepped is None or (value.ndim and value.shape != stepped.shape):
+                raise ModelError(
+                    f"the checkpoint's optimiser has {key} of shape {tuple(value.shape)}, which this model does not; "
+                    "resume with the model and LoRA settings that the checkpoint was written with."
+                )
+            states.setdefault(name, {})[kind] = value
+        with torch.no_grad():
+            for name, master in self.masters.items():
+                master.copy_(states.get(name, {}).pop("master", self.weights[name].float()))
+        self._adamw.state.clear()
+        for name, state in states.items():
+            stepped = self._stepped[name]
+            # Step counts are scalars that AdamW keeps in float32; moments live beside their weight.
+            self._adamw.state[stepped] = {kind: value.to(stepped.device, copy=True) for kind, value in state.items()}

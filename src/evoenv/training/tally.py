@@ -1,0 +1,85 @@
+"""Per-token columns of a micro-batch, and the sums from which a step's metrics are made."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import torch
+from torch import Tensor
+
+from evoenv.training.logprobs import MicroBatch
+from evoenv.training.loss import Surrogate
+
+ROLES = ("solver", "generator")
+
+
+class TokenColumns:
+    """One value per response token, in the order of the micro-batch's rows."""
+
+    def __init__(self, batch: MicroBatch, device: torch.device, dtype: torch.dtype) -> None:
+        rows = batch.rows
+        lengths = torch.tensor([len(row.response_ids) for row in rows], device=device)
+
+        def spread(values: list[float]) -> Tensor:
+            return torch.tensor(values, dtype=dtype, device=device).repeat_interleave(lengths)
+
+        self.sampled = torch.tensor([value for row in rows for value in row.sampled], dtype=dtype, device=device)
+        self.advantages = spread([row.advantage for row in rows])
+        self.means = spread([row.weight.mean for row in rows])
+        self.surrogate_weights = spread([row.weight.mean * row.weight.role_factor for row in rows])
+        self.kl_means = spread([row.weight.kl_mean for row in rows])
+        self.solver = spread([float(row.role == "solver") for row in rows]).bool()
+
+
+class Tally:
+    """Sums over tokens; `metrics` turns them into means."""
+
+    def __init__(self) -> None:
+        self._sums: defaultdict[str, float] = defaultdict(float)
+        self._largest: defaultdict[str, float] = defaultdict(float)
+        self.steps = 0
+        self.fed_tokens = 0
+
+    def count(self, columns: TokenColumns, part: slice, logp: Tensor, surrogate: Surrogate, kl: Tensor | None) -> None:
+        """Add one chunk of tokens."""
+        solver = columns.solver[part]
+        share = surrogate.loss.detach() * columns.means[part]
+        for role, mine in zip(ROLES, (solver, ~solver), strict=True):
+            self._add(f"tokens/{role}", mine)
+            self._add(f"loss/{role}", share * mine)
+            for side in ("low", "high", "dual"):
+                self._add(f"clip/{role}_{side}", getattr(surrogate, f"clipped_{side}") & mine)
+        if kl is not None:
+            self._add("loss/kl", kl.detach() * columns.kl_means[part])
+        gap = (logp - columns.sampled[part]).abs()
+        self._add("ratio/mean", surrogate.ratio)
+        self._add("logprob/gap_mean", gap)
+        for name, values in (("ratio/max", surrogate.ratio), ("logprob/gap_max", gap)):
+            self._largest[name] = max(self._largest[name], values.max().item())
+
+    def finish_step(self, gradient_norm: float, total: float) -> None:
+        """One optimiser step is over, taken or skipped."""
+        self.steps += 1
+        self._sums["grad/norm"] += gradient_norm
+        self._sums["loss/total"] += total
+
+    def metrics(self) -> dict[str, float]:
+        """Losses and norms as means over optimiser steps, the rest as means over tokens."""
+        sums, steps = self._sums, max(1, self.steps)
+        tokens = {role: sums[f"tokens/{role}"] for role in ROLES}
+        everything = max(1.0, sum(tokens.values()))
+        result = {f"tokens/{role}": tokens[role] for role in ROLES}
+        result["tokens/computed"] = float(self.fed_tokens)
+        for name in ("loss/total", "loss/solver", "loss/generator", "loss/kl", "grad/norm"):
+            result[name] = sums[name] / steps
+        for name in ("ratio/mean", "logprob/gap_mean"):
+            result[name] = sums[name] / everything
+        for name in ("ratio/max", "logprob/gap_max"):
+            result[name] = self._largest[name]
+        for role in ROLES:
+            for side in ("low", "high", "dual"):
+                result[f"clip/{role}_{side}"] = sums[f"clip/{role}_{side}"] / max(1.0, tokens[role])
+        return result
+
+    def _add(self, name: str, values: Tensor) -> None:
+        self._sums[name] += values.sum().item()

@@ -1,0 +1,281 @@
+"""One optimisation step on both roles' groups: drop, weigh, pack, differentiate, guard, step.
+
+    groups ─► zero variance dropped ─► rows with weights ─► micro-batches ─► reference, loss, gradient ─► clip ─► AdamW
+
+The order of the work never depends on chance: after `load`, the next `update` on a CPU gives the bits that it
+would have given without the interruption.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from torch import Tensor, nn
+
+from evoenv.config import TrainingConfig
+from evoenv.errors import ConfigError, ModelError
+from evoenv.records import Group, derive_seed
+from evoenv.training import checkpoints
+from evoenv.training.advantages import drop_zero_variance
+from evoenv.training.batching import TRAINED_ROLES, Row, build_rows, check_group
+from evoenv.training.logprobs import MicroBatch, Scorer, token_logprobs
+from evoenv.training.loss import check_loss_config, clipped_surrogate, low_variance_kl
+from evoenv.training.optimizer import Optimizer, learning_rate
+from evoenv.training.tally import Tally, TokenColumns
+
+logger = logging.getLogger(__name__)
+
+WEIGHTS, ADAPTER, OPTIMIZER = "model.safetensors", "adapter_model.safetensors", "optimizer.safetensors"
+
+
+class Trainer:
+    """A causal language model that learns from groups.
+
+    `model` is trained in place; with `lora_rank > 0` LoRA layers are put into it, and `trainer.model` is the wrapper
+    around the same modules. The reference of the KL term is the model as it is handed over: a frozen copy, or, with
+    LoRA, the same weights with the adapter switched off.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        config: TrainingConfig,
+        *,
+        device: str | torch.device | None = None,
+        seed: int = 0,
+    ) -> None:
+        check_loss_config(config)
+        for name in ("epochs", "minibatches", "micro_batch_tokens"):
+            if getattr(config, name) < 1:
+                raise ConfigError(f"training.{name} = {getattr(config, name)}: expected 1 or more.")
+        self.tokenizer = tokenizer
+        self.config = config
+        self.step = 0
+        """Updates finished, skipped and empty ones included."""
+        if device is not None:
+            model.to(device)
+        _silence_dropout(model)
+        self._start = checkpoints.weights_fingerprint(model)
+        self.lora = config.lora_rank > 0 or hasattr(model, "disable_adapter")
+        self.model = _with_lora(model, config, seed) if self.lora else model
+        self.scorer = Scorer(self.model, share_prompts=config.share_prompts)
+        self.reference = self.scorer
+        if config.kl > 0 and not self.lora:
+            frozen = copy.deepcopy(model).requires_grad_(False).eval()
+            self.reference = Scorer(frozen, share_prompts=config.share_prompts, like=self.scorer)
+        self.optimizer = Optimizer(self.model, config)
+        if config.gradient_checkpointing:
+            self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+
+    # ------------------------------------------------------------------ learning
+
+    def update(self, groups: Sequence[Group]) -> dict[str, float]:
+        """One training step; metrics by `area/name`."""
+        started = time.perf_counter()
+        for group in groups:
+            check_group(group, self.scorer.vocabulary)
+        kept, dropped = drop_zero_variance(groups)
+        tally = Tally()
+        rate = learning_rate(self.config, self.step)
+        skipped = 0
+        with self._training():
+            for batch in self._minibatches(kept):
+                rows = build_rows(batch, self.config)
+                if any(row.response_ids for row in rows):
+                    skipped += not self._optimise(rows, rate, tally)
+        self.step += 1
+        zero_variance = Counter(group.role for group in dropped)
+        return {
+            **tally.metrics(),
+            "groups/kept": float(len(kept)),
+            **{f"groups/zero_variance_{role}": float(zero_variance[role]) for role in TRAINED_ROLES},
+            "update/skipped": float(skipped),
+            "update/learning_rate": rate,
+            "update/seconds": time.perf_counter() - started,
+        }
+
+    def _minibatches(self, kept: Sequence[Group]) -> Iterator[Sequence[Group]]:
+        """Whole groups in `minibatches` parts, reshuffled for each epoch by a seed of the step alone."""
+        for epoch in range(self.config.epochs):
+            order = list(kept)
+            if self.config.minibatches > 1:
+                random.Random(derive_seed("minibatches", self.step, epoch)).shuffle(order)
+            size = max(1, math.ceil(len(order) / self.config.minibatches))
+            for begin in range(0, len(order), size):
+                yield order[begin : begin + size]
+
+    def _optimise(self, rows: Sequence[Row], rate: float, tally: Tally) -> bool:
+        """One optimiser step; False where loss or gradient is not finite and the weights were left alone."""
+        self.optimizer.clear()
+        total = 0.0
+        for batch in self.scorer.plan(rows, self.config.micro_batch_tokens):
+            total += self._accumulate(batch, tally)
+            self.optimizer.collect()
+        norm = self.optimizer.clip()
+        tally.finish_step(norm, total)
+        finite = math.isfinite(total) and math.isfinite(norm)
+        if finite:
+            self.optimizer.step(rate)
+        else:
+            logger.warning(
+                "update %d skipped: loss %s, gradient norm %s; weights and optimiser are unchanged",
+                self.step + 1, total, norm,
+            )  # fmt: skip
+        return finite
+
+    def _accumulate(self, batch: MicroBatch, tally: Tally) -> float:
+        """Add one micro-batch's gradient; its share of the loss."""
+        config, scorer = self.config, self.scorer
+        reference = self._reference_logprobs(batch) if config.kl > 0 else None
+        targets, temperatures = scorer.targets(batch)
+        features = scorer.features(batch)
+        # Cut the graph here: each chunk of logits is differentiated at once and then forgotten.
+        leaf = features.detach().requires_grad_()
+        precision = torch.float64 if features.dtype == torch.float64 else torch.float32
+        columns = TokenColumns(batch, scorer.device, precision)
+        total = 0.0
+        for begin in range(0, len(targets), scorer.chunk_rows):
+            part = slice(begin, begin + scorer.chunk_rows)
+            logp = token_logprobs(scorer.head(leaf[part]), targets[part], temperatures[part])
+            surrogate = clipped_surrogate(
+                logp, columns.sampled[part], columns.advantages[part],
+                clip_low=config.clip_low, clip_high=config.clip_high, dual_clip=config.dual_clip,
+            )  # fmt: skip
+            loss = (surrogate.loss * columns.surrogate_weights[part]).sum()
+            kl = None
+            if reference is not None:
+                kl = low_variance_kl(logp, reference[part])
+                loss = loss + config.kl * (kl * columns.kl_means[part]).sum()
+            loss.backward()  # type: ignore[no-untyped-call]
+            total += loss.item()
+            tally.count(columns, part, logp.detach(), surrogate, kl)
+        features.backward(leaf.grad)  # type: ignore[no-untyped-call]
+        tally.fed_tokens += batch.fed_tokens
+        return total
+
+    def _reference_logprobs(self, batch: MicroBatch) -> Tensor:
+        with self.model.disable_adapter() if self.lora else nullcontext():
+            return self.reference.logprobs(batch)
+
+    @contextmanager
+    def _training(self) -> Iterator[None]:
+        """The packed attention in place, and activations checkpointed if so wished, for the time of an update."""
+        before = self.model.training
+        # Transformers checkpoints in training mode only; without dropout the mode changes nothing else.
+        self.model.train(self.config.gradient_checkpointing)
+        with ExitStack() as stack:
+            stack.callback(self.model.train, before)
+            stack.callback(self.optimizer.clear)
+            for scorer in {self.scorer, self.reference}:
+                stack.enter_context(scorer.running())
+            yield
+
+    # ------------------------------------------------------------------ keeping
+
+    def save(self, directory: Path) -> None:
+        """Weights, optimiser, step and random state, atomically. Transformers or peft can load the weights as well."""
+        rng, python_rng = checkpoints.rng_state()
+        if self.lora:
+            from peft import get_peft_model_state_dict
+
+            weights = {ADAPTER: get_peft_model_state_dict(self.model)}
+        else:
+            weights = {WEIGHTS: checkpoints.named_weights(self.model)}
+
+        def describe(path: Path) -> None:
+            description = self.model.peft_config["default"] if self.lora else self.model.config
+            description.save_pretrained(path)
+            if self.tokenizer is not None:
+                self.tokenizer.save_pretrained(path)
+
+        checkpoints.write_checkpoint(
+            directory,
+            {**weights, OPTIMIZER: self.optimizer.state(), checkpoints.RNG: rng},
+            {
+                "step": self.step,
+                "start": self._start,
+                "config": msgspec.to_builtins(self.config),
+                "python_rng": python_rng,
+            },
+            extras=describe,
+        )
+
+    def load(self, directory: Path) -> None:
+        """Continue from `directory`. The model handed to `Trainer` must be the one that the run started from."""
+        state, tensors = checkpoints.read_checkpoint(directory)
+        needs_start = self.lora or self.config.kl > 0
+        if needs_start and state["start"] != self._start:
+            raise ModelError(
+                f"the checkpoint {directory} was trained from other weights than the model at hand "
+                f"({state['start'][:8]}, not {self._start[:8]}); resume with the model that the run was started with."
+            )
+        name = ADAPTER if self.lora else WEIGHTS
+        if name not in tensors:
+            kinds = ("full weights", "a LoRA adapter") if self.lora else ("a LoRA adapter", "full weights")
+            raise ModelError(
+                f"the checkpoint {directory} holds {kinds[0]}, expected {kinds[1]}; "
+                "set training.lora_rank as it was when the run was started."
+            )
+        self._warn_of_changes(state["config"])
+        if self.lora:
+            self._load_adapter(tensors[ADAPTER])
+        else:
+            checkpoints.restore_weights(self.model, tensors[WEIGHTS])
+        self.optimizer.restore(tensors[OPTIMIZER])
+        self.step = int(state["step"])
+        checkpoints.restore_rng(tensors[checkpoints.RNG], state["python_rng"])
+
+    def _load_adapter(self, tensors: dict[str, Tensor]) -> None:
+        from peft import get_peft_model_state_dict, set_peft_model_state_dict
+
+        own = {name: value.shape for name, value in get_peft_model_state_dict(self.model).items()}
+        if own != {name: value.shape for name, value in tensors.items()}:
+            raise ModelError(
+                "the checkpoint's LoRA adapter does not fit the model; "
+                "set training.lora_rank as it was when the run was started."
+            )
+        set_peft_model_state_dict(self.model, tensors)
+
+    def _warn_of_changes(self, before: dict[str, Any]) -> None:
+        now = msgspec.to_builtins(self.config)
+        for name in sorted(now.keys() | before.keys()):
+            if now.get(name) != before.get(name):
+                logger.warning(
+                    "training.%s was %s when the checkpoint was written and is %s from here on",
+                    name, before.get(name), now.get(name),
+                )  # fmt: skip
+
+
+def _with_lora(model: Any, config: TrainingConfig, seed: int) -> Any:
+    """LoRA on every linear layer but the output; the same first weights for the same seed."""
+    if hasattr(model, "disable_adapter"):
+        return model
+    from peft import LoraConfig, get_peft_model
+
+    settings = LoraConfig(
+        r=config.lora_rank, lora_alpha=config.lora_alpha, target_modules="all-linear", task_type="CAUSAL_LM"
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return get_peft_model(model, settings)
+
+
+def _silence_dropout(model: nn.Module) -> None:
+    """Ratios compare two passes of one model: dropout would make them differ by chance."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        if isinstance(getattr(module, "attention_dropout", None), float):
+            setattr(module, "attention_dropout", 0.0)  # noqa: B010 (a plain attribute of some architectures)
