@@ -34,6 +34,8 @@ class GeneratorConfig(Section):
     few_shot: int = 2
     """Examples from S shown in each prompt."""
     few_shot_choice: Literal["diverse", "random"] = "diverse"
+    prompt: Literal["full", "short"] = "full"
+    """`short` is for small models, which a long list of rules confuses more than it helps."""
 
 
 class SolverConfig(Section):
@@ -73,6 +75,12 @@ class CalibrationConfig(Section):
     target: float = 0.3
     sigma: float = 0.2
 
+    def __post_init__(self) -> None:
+        if self.sigma <= 0 or self.instances < 1:
+            raise ValueError(
+                f"calibration.sigma is {self.sigma} and calibration.instances is {self.instances}; both must be positive"
+            )
+
 
 class NoveltyConfig(Section):
     mix: float = 0.5
@@ -86,11 +94,21 @@ class NoveltyConfig(Section):
     tau_high: float = 0.65
     embedder: str = "all-MiniLM-L6-v2"
 
+    def __post_init__(self) -> None:
+        if self.tau_high <= self.tau_low:
+            raise ValueError(f"novelty.tau_high is {self.tau_high}; expected more than tau_low ({self.tau_low})")
+
 
 class PoolConfig(Section):
     rotate_every: int = 10
     max_epochs: int = 5
     original_floor: float = 0.2
+    min_size: int = 1
+    """Rotation never takes the pool below this many environments."""
+
+    def __post_init__(self) -> None:
+        if self.rotate_every < 1:
+            raise ValueError(f"pool.rotate_every is {self.rotate_every}; expected 1 or more steps")
 
 
 class TrainingConfig(Section):

@@ -1,0 +1,103 @@
+"""Who is admitted: ℓ = 5, review passed, 0 < â < 1, sim below the gate; best reward first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from evoenv.admission.novelty import Measured
+from evoenv.admission.reward import FULL_LAYER, generator_reward, q_val
+from evoenv.config import Config
+from evoenv.records import Decision
+
+Reason = Literal["layer", "review", "too-hard", "too-easy", "gate", "batch-duplicate", "admitted"]
+REASONS: tuple[Reason, ...] = get_args(Reason)
+"""Every fate of a candidate, in the order in which the rules are asked."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluated:
+    """All that is known of a candidate when its fate is decided."""
+
+    candidate_id: str
+    environment_id: str
+    layer: int
+    review_passed: bool
+    pass_rate: float | None = None
+    """â; None below L5."""
+    measured: Measured | None = None
+    """Novelty against the cache as the step found it; None below L2."""
+    known: bool = False
+    """The very source was admitted before."""
+
+
+def decide_admissions(batch: Sequence[Evaluated], gamma: float, config: Config) -> list[Decision]:
+    """Reward every candidate and admit the worthy, in the order of the batch.
+
+    Rewards use novelty against the cache as the step found it, so that they do not depend on who else is in
+    the batch. Admission goes by falling reward (ties: by candidate id) and measures sim again against what
+    the batch has admitted already: of a cluster of near copies only the best enters.
+    """
+    rewards = {item.candidate_id: _reward(item, gamma, config) for item in batch}
+    ranked = sorted(batch, key=lambda item: (-rewards[item.candidate_id], item.candidate_id))
+    fates: dict[str, tuple[Reason, float | None]] = {}
+    admitted: list[Evaluated] = []
+    for item in ranked:
+        fate = _fate(item, admitted, config)
+        fates[item.candidate_id] = fate
+        if fate[0] == "admitted":
+            admitted.append(item)
+    return [
+        Decision(
+            candidate_id=item.candidate_id,
+            layer=item.layer,
+            q_val=q_val(item.layer, item.pass_rate, config.calibration.target, config.calibration.sigma),
+            reward=rewards[item.candidate_id],
+            admitted=fates[item.candidate_id][0] == "admitted",
+            reason=fates[item.candidate_id][0],
+            similarity_at_admission=fates[item.candidate_id][1],
+        )
+        for item in batch
+    ]
+
+
+def _reward(item: Evaluated, gamma: float, config: Config) -> float:
+    novelty = item.measured.novelty.novelty if item.measured else None
+    calibration = config.calibration
+    return generator_reward(item.layer, item.pass_rate, novelty, gamma, calibration.target, calibration.sigma)
+
+
+def _fate(item: Evaluated, admitted: Sequence[Evaluated], config: Config) -> tuple[Reason, float | None]:
+    """The first rule that refuses, or `admitted`; with sim as measured at this moment, where it was asked for."""
+    if item.layer != FULL_LAYER or item.measured is None or item.pass_rate is None:
+        return "layer", None
+    if not item.review_passed:
+        return "review", None
+    if item.pass_rate <= 0.0:
+        return "too-hard", None
+    if item.pass_rate >= 1.0:
+        return "too-easy", None
+    if item.known or item.measured.novelty.similarity >= config.novelty.gate:
+        return "gate", item.measured.novelty.similarity
+    similarity = _similarity_now(item.measured, admitted, config.novelty.mix)
+    same = any(item.environment_id == other.environment_id for other in admitted)
+    return ("batch-duplicate" if same or similarity >= config.novelty.gate else "admitted"), similarity
+
+
+def _similarity_now(measured: Measured, admitted: Sequence[Evaluated], mix: float) -> float:
+    """sim against the cache and what this batch has admitted; the maxima of the two views are separate."""
+    prompt_cosine, code_cosine = measured.prompt_cosine, measured.code_cosine
+    for other in admitted:
+        if other.measured is not None:
+            prompt_cosine = max(prompt_cosine, _cosine(measured.prompt_vector, other.measured.prompt_vector))
+            code_cosine = max(code_cosine, _cosine(measured.code_vector, other.measured.code_vector))
+    return mix * prompt_cosine + (1.0 - mix) * code_cosine
+
+
+def _cosine(
+    left: np.ndarray[tuple[int, ...], np.dtype[np.float32]], right: np.ndarray[tuple[int, ...], np.dtype[np.float32]]
+) -> float:
+    return float(np.clip(np.dot(left, right), -1.0, 1.0))

@@ -1,0 +1,29 @@
+"""Solver-relative difficulty: â, the share of fresh instances that one response each passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evoenv.config import CalibrationConfig
+from evoenv.records import Calibration, derive_seed
+
+FULLY_RIGHT = 1.0 - 1e-6
+"""Scores from here on count as fully right: a ratio scorer may end a rounding error below 1."""
+
+
+def calibration_seeds(run_seed: int, environment: str, step: int, count: int) -> tuple[int, ...]:
+    """Seeds of the m calibration instances: fresh for every step, even for a source proposed twice."""
+    return tuple(derive_seed(run_seed, environment, "calibration", step, index) for index in range(count))
+
+
+def passes(score: float, config: CalibrationConfig) -> bool:
+    """S > pass_threshold, or fully right in the strict mode."""
+    return score >= FULLY_RIGHT if config.strict else score > config.pass_threshold
+
+
+def calibrate(scores: Sequence[float], config: CalibrationConfig) -> Calibration:
+    """An instance that could not be generated or answered belongs in `scores` as 0: it is no easier for that."""
+    if not scores:
+        raise ValueError("calibrate: no scores; expected one per calibration instance")
+    passed = sum(passes(score, config) for score in scores)
+    return Calibration(scores=tuple(scores), pass_rate=passed / len(scores))

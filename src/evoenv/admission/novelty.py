@@ -1,0 +1,200 @@
+"""Two-view novelty: how near a candidate is to all that was ever admitted, and to its own batch.
+
+    sim(e) = λ·max cos(u, C_p) + (1−λ)·max cos(v, C_c),   N = 1 − sim
+
+The two maxima are taken separately: a story of one admitted environment over the code of another is a copy.
+Within a batch the similarity of two candidates is that of the pair, λ·cos(u, u') + (1−λ)·cos(v, v'), and a
+candidate's batch similarity is its greatest over the others.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evoenv.config import NoveltyConfig
+from evoenv.records import Novelty
+
+Matrix = NDArray[np.float32]
+
+_BLOCK_ROWS = 4096
+"""Rows of the cache in one product: the block stays in the CPU's cache, and the same rows meet in the same
+block whatever the history, so that a resumed run reproduces every bit."""
+
+
+def unit_rows(vectors: Matrix) -> Matrix:
+    """Rows scaled to length 1; a zero row (an empty text) stays zero and is similar to nothing."""
+    rows = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: Matrix = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    return scaled
+
+
+class _View:
+    """Unit vectors of one view in a matrix that doubles its capacity as it fills."""
+
+    def __init__(self, dimension: int, capacity: int) -> None:
+        self._rows: Matrix = np.zeros((capacity, dimension), dtype=np.float32)
+
+    def write(self, start: int, rows: Matrix) -> None:
+        needed = start + len(rows)
+        if needed > len(self._rows):
+            grown: Matrix = np.zeros((max(needed, 2 * len(self._rows)), self._rows.shape[1]), dtype=np.float32)
+            grown[:start] = self._rows[:start]
+            self._rows = grown
+        self._rows[start:needed] = rows
+
+    def nearest(self, queries: Matrix, count: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """The greatest cosine of each query over the first `count` rows, and whose it is."""
+        best: Matrix = np.full(len(queries), -2.0, dtype=np.float32)
+        where = np.zeros(len(queries), dtype=np.intp)
+        for start in range(0, count, _BLOCK_ROWS):
+            cosines = queries @ self._rows[start : min(start + _BLOCK_ROWS, count)].T
+            local = cosines.argmax(axis=1)
+            values = cosines[np.arange(len(queries)), local]
+            better = values > best
+            best[better] = values[better]
+            where[better] = local[better] + start
+        return np.clip(best, -1.0, 1.0).astype(np.float64), where
+
+
+class NoveltyCache:
+    """C: prompt and code embeddings of every environment ever admitted, the originals included."""
+
+    def __init__(self, dimension: int, capacity: int = 256) -> None:
+        self.dimension = dimension
+        self._prompts = _View(dimension, capacity)
+        self._codes = _View(dimension, capacity)
+        self._ids: list[str] = []
+        self._known: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __contains__(self, environment: object) -> bool:
+        return environment in self._known
+
+    def add(self, ids: Sequence[str], prompts: Matrix, codes: Matrix) -> None:
+        """Append rows; an environment that is there already is a mistake of the caller."""
+        repeated = [name for name in ids if name in self._known]
+        if repeated or len(set(ids)) != len(ids):
+            raise ValueError(f"novelty cache: {repeated or list(ids)} would be entered twice")
+        if not ids:
+            return
+        self._prompts.write(len(self._ids), unit_rows(prompts))
+        self._codes.write(len(self._ids), unit_rows(codes))
+        self._ids += ids
+        self._known.update(ids)
+
+    def nearest(self, prompts: Matrix, codes: Matrix) -> list[tuple[float, float, str | None]]:
+        """Per candidate: the greatest prompt cosine, the greatest code cosine, and the id nearest in code.
+
+        With nothing admitted there is nothing to be similar to: both are 0.
+        """
+        if not self._ids:
+            return [(0.0, 0.0, None)] * len(prompts)
+        prompt_best, _ = self._prompts.nearest(unit_rows(prompts), len(self._ids))
+        code_best, code_where = self._codes.nearest(unit_rows(codes), len(self._ids))
+        return [(float(p), float(c), self._ids[w]) for p, c, w in zip(prompt_best, code_best, code_where, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """A candidate's novelty with what is needed to measure it again once its batch has admitted others."""
+
+    novelty: Novelty
+    prompt_cosine: float
+    code_cosine: float
+    prompt_vector: Matrix
+    code_vector: Matrix
+
+
+def measure_batch(
+    ids: Sequence[str], prompts: Matrix, codes: Matrix, cache: NoveltyCache, config: NoveltyConfig
+) -> dict[str, Measured]:
+    """Novelty of every candidate of a batch against the cache as the step found it, by candidate id."""
+    if not ids:
+        return {}
+    unit_prompts, unit_codes = unit_rows(prompts), unit_rows(codes)
+    pairwise = config.mix * np.clip(unit_prompts @ unit_prompts.T, -1.0, 1.0).astype(np.float64)
+    pairwise += (1.0 - config.mix) * np.clip(unit_codes @ unit_codes.T, -1.0, 1.0).astype(np.float64)
+    np.fill_diagonal(pairwise, -np.inf)
+    in_batch = pairwise.max(axis=1) if len(ids) > 1 else np.zeros(1)
+    measured: dict[str, Measured] = {}
+    for row, (prompt_cosine, code_cosine, nearest) in enumerate(cache.nearest(unit_prompts, unit_codes)):
+        similarity = config.mix * prompt_cosine + (1.0 - config.mix) * code_cosine
+        measured[ids[row]] = Measured(
+            novelty=Novelty(similarity, 1.0 - similarity, float(in_batch[row]), nearest),
+            prompt_cosine=prompt_cosine,
+            code_cosine=code_cosine,
+            prompt_vector=unit_prompts[row],
+            code_vector=unit_codes[row],
+        )
+    return measured
+
+
+def update_repetition(repetition: float, batch_similarities: Sequence[float], config: NoveltyConfig) -> float:
+    """s̄ ← keep·s̄ + (1 − keep)·mean; a batch of fewer than two says nothing about repetition."""
+    if len(batch_similarities) < 2:
+        return repetition
+    mean = sum(batch_similarities) / len(batch_similarities)
+    return config.ema_keep * repetition + (1.0 - config.ema_keep) * mean
+
+
+def gamma(repetition: float, config: NoveltyConfig) -> float:
+    """γ = γ_min + (γ_max − γ_min)·clip((s̄ − τ_low)/(τ_high − τ_low), 0, 1)."""
+    share = (repetition - config.tau_low) / (config.tau_high - config.tau_low)
+    return config.gamma_min + (config.gamma_max - config.gamma_min) * min(1.0, max(0.0, share))
+
+
+# --------------------------------------------------------------------------- the code view
+
+
+def clean_generate_body(source: str) -> str:
+    """The body of `_generate` without comments, docstrings and formatting; local names stay.
+
+    Works alike for all dialects, since all call the method `_generate`. Empty where there is none or the
+    source does not parse: such candidates never reach the layer from which novelty counts.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an invalid escape in a candidate is not the user's news
+            method = _find_generate(ast.parse(source))
+        if method is None:
+            return ""
+        return ast.unparse(_WithoutDocstrings().visit(ast.Module(body=method.body, type_ignores=[])))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+
+
+def _find_generate(tree: ast.Module) -> ast.FunctionDef | None:
+    """The last class with the method wins, as the last definition does when a module runs."""
+    found: ast.FunctionDef | None = None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            for item in node.body:
+                if isinstance(item, ast.FunctionDef) and item.name == "_generate":
+                    found = item
+    return found
+
+
+class _WithoutDocstrings(ast.NodeTransformer):
+    """Drops every statement that is only a string: docstrings, and comments dressed as strings."""
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list) and any(_is_bare_string(item) for item in block):
+                kept = [item for item in block if not _is_bare_string(item)]
+                setattr(node, name, kept or ([ast.Pass()] if name == "body" else []))
+        return node
+
+
+def _is_bare_string(node: object) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

@@ -1,0 +1,44 @@
+"""The generator's reward: R_gen = Q_val(ℓ, â) + [ℓ ≥ 2]·γ·N.
+
+The review's verdict is no argument of any function here, so that the generator cannot be trained to please
+the reviewer; that is the reason for this module being separate from `admission`.
+"""
+
+from __future__ import annotations
+
+import math
+
+FULL_LAYER = 5
+NOVELTY_FROM_LAYER = 2
+_BELOW_FULL = {0: -1.0, 1: -0.5, 2: -0.25, 3: 0.0, 4: 0.0}
+
+
+def q_unc(pass_rate: float, target: float = 0.3, sigma: float = 0.2) -> float:
+    """Q_unc(â) = exp(−(â − a*)² / 2σ²): 1 at the target pass rate, falling off on both sides."""
+    return math.exp(-((pass_rate - target) ** 2) / (2.0 * sigma**2))
+
+
+def q_val(layer: int, pass_rate: float | None, target: float = 0.3, sigma: float = 0.2) -> float:
+    """Q_val(ℓ, â); the pass rate counts, and must be known, only where ℓ = 5."""
+    if layer != FULL_LAYER:
+        return _BELOW_FULL[layer]
+    if pass_rate is None:
+        raise ValueError("q_val: a candidate of layer 5 has no pass rate; calibrate it before rewarding it")
+    return q_unc(pass_rate, target, sigma)
+
+
+def generator_reward(
+    layer: int,
+    pass_rate: float | None,
+    novelty: float | None,
+    gamma: float,
+    target: float = 0.3,
+    sigma: float = 0.2,
+) -> float:
+    """R_gen; the novelty counts, and must be known, only where ℓ ≥ 2."""
+    value = q_val(layer, pass_rate, target, sigma)
+    if layer < NOVELTY_FROM_LAYER:
+        return value
+    if novelty is None:
+        raise ValueError(f"generator_reward: a candidate of layer {layer} has no novelty; measure it first")
+    return value + gamma * novelty

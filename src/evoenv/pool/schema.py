@@ -1,0 +1,103 @@
+"""The tables of a run, as a list of migrations: a new run applies all of them, an old one those it lacks.
+
+Never edit a migration that was released; append one. `PRAGMA user_version` holds how many were applied.
+Statements are separated by blank lines.
+
+Texts and vectors live in tables of their own, so that listing a hundred thousand candidates or members of the
+pool reads only small rows. Sources and vectors are stored once per content (`environment_id`).
+"""
+
+from __future__ import annotations
+
+_FIRST = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)
+
+-- The log; the triggers make 'append-only' a fact.
+CREATE TABLE events (
+  id INTEGER PRIMARY KEY, at REAL NOT NULL, step INTEGER, kind TEXT NOT NULL, data TEXT NOT NULL)
+
+CREATE TRIGGER events_keep BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are append-only'); END
+
+CREATE TRIGGER events_fixed BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are append-only'); END
+
+CREATE TABLE stages (
+  step INTEGER, stage TEXT, at REAL NOT NULL, data TEXT NOT NULL, PRIMARY KEY (step, stage))
+
+-- What the policy was asked, in every role; `subject` is a candidate or an environment.
+CREATE TABLE requests (
+  id TEXT PRIMARY KEY, step INTEGER NOT NULL, purpose TEXT NOT NULL, count INTEGER NOT NULL,
+  subject TEXT, seed INTEGER, difficulty INTEGER, messages BLOB NOT NULL)
+
+CREATE INDEX requests_by_step ON requests (step, purpose)
+
+CREATE TABLE samples (
+  request_id TEXT NOT NULL, idx INTEGER NOT NULL, step INTEGER NOT NULL, finish_reason TEXT NOT NULL,
+  tokens INTEGER NOT NULL, text BLOB NOT NULL, PRIMARY KEY (request_id, idx))
+
+-- Token ids and log-probabilities: needed until a checkpoint covers the step, then dropped.
+CREATE TABLE rollouts (
+  request_id TEXT NOT NULL, idx INTEGER NOT NULL, step INTEGER NOT NULL, data BLOB NOT NULL,
+  PRIMARY KEY (request_id, idx))
+
+CREATE INDEX rollouts_by_step ON rollouts (step)
+
+CREATE TABLE scores (
+  request_id TEXT NOT NULL, idx INTEGER NOT NULL, step INTEGER NOT NULL, value REAL NOT NULL,
+  format_ok INTEGER NOT NULL, failure TEXT, PRIMARY KEY (request_id, idx))
+
+CREATE TABLE sources (environment_id TEXT PRIMARY KEY, source BLOB NOT NULL)
+
+CREATE TABLE candidates (
+  id TEXT PRIMARY KEY, step INTEGER NOT NULL, grp INTEGER NOT NULL, idx INTEGER NOT NULL,
+  request_id TEXT NOT NULL, environment_id TEXT, parents TEXT NOT NULL)
+
+CREATE INDEX candidates_by_step ON candidates (step)
+
+CREATE TABLE reports (
+  candidate_id TEXT PRIMARY KEY, step INTEGER NOT NULL, layer INTEGER NOT NULL, class_name TEXT, dialect TEXT,
+  family TEXT, seconds REAL NOT NULL, cpu_seconds REAL NOT NULL, sandbox TEXT NOT NULL,
+  prompt_template BLOB NOT NULL, findings BLOB NOT NULL)
+
+CREATE INDEX reports_by_step ON reports (step)
+
+-- The texts of reviews are the samples of the request '<candidate>.review'.
+CREATE TABLE reviews (
+  candidate_id TEXT NOT NULL, idx INTEGER NOT NULL, step INTEGER NOT NULL, verdict TEXT NOT NULL,
+  PRIMARY KEY (candidate_id, idx))
+
+CREATE INDEX reviews_by_step ON reviews (step)
+
+CREATE TABLE calibrations (
+  candidate_id TEXT PRIMARY KEY, step INTEGER NOT NULL, pass_rate REAL NOT NULL, scores TEXT NOT NULL)
+
+CREATE INDEX calibrations_by_step ON calibrations (step)
+
+CREATE TABLE novelties (
+  candidate_id TEXT PRIMARY KEY, step INTEGER NOT NULL, similarity REAL NOT NULL, novelty REAL NOT NULL,
+  batch_similarity REAL NOT NULL, nearest TEXT)
+
+CREATE INDEX novelties_by_step ON novelties (step)
+
+CREATE TABLE vectors (environment_id TEXT PRIMARY KEY, prompt BLOB NOT NULL, code BLOB NOT NULL)
+
+CREATE TABLE decisions (
+  candidate_id TEXT PRIMARY KEY, step INTEGER NOT NULL, layer INTEGER NOT NULL, q_val REAL NOT NULL,
+  reward REAL NOT NULL, admitted INTEGER NOT NULL, reason TEXT NOT NULL, similarity_at_admission REAL)
+
+CREATE INDEX decisions_by_step ON decisions (step)
+
+CREATE TABLE environments (
+  position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, candidate_id TEXT,
+  original INTEGER NOT NULL, active INTEGER NOT NULL, epochs INTEGER NOT NULL, level INTEGER NOT NULL,
+  level_right INTEGER NOT NULL, level_total INTEGER NOT NULL, admitted_step INTEGER NOT NULL,
+  retired_step INTEGER)
+
+CREATE TABLE metrics (step INTEGER, name TEXT, value REAL, PRIMARY KEY (step, name)) WITHOUT ROWID
+"""
+
+# Tags are computed once, on admission: recomputing them would parse every source of the run.
+_TAGS = "ALTER TABLE environments ADD COLUMN tags TEXT NOT NULL DEFAULT '[]'"
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = tuple(tuple(script.strip().split("\n\n")) for script in (_FIRST, _TAGS))
+
+SCHEMA_VERSION = len(MIGRATIONS)

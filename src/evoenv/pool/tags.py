@@ -1,0 +1,158 @@
+"""What kind of task an environment sets, as a set of tags, and how many kinds a run has reached.
+
+A tag is given where one of its words stands in the prompt, or one of its marks in the code (a name that is
+used, a module that is imported, an operator, a shape of the syntax tree). The rules are few and blunt on purpose:
+they compare runs, they do not judge environments. `RULES` is the documentation.
+
+A *tag prototype* is registered whenever an environment's tags have Jaccard similarity below 0.5 to those of
+every prototype so far, in order of admission; their number is a lower bound on the distinct families.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+PROTOTYPE_THRESHOLD = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Words are matched from a word's start in the lower-case prompt; marks are exact."""
+
+    tag: str
+    words: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("arithmetic", ("add up", "product of", "multiply", "sum of", "evaluate")),
+    Rule("array", ("array", "list of", "elements")),
+    Rule("binary-search", ("binary search",), ("import:bisect",)),
+    Rule(
+        "bitwise",
+        ("xor", "bitwise", "bits", "binary representation"),
+        ("op:BitXor", "op:BitAnd", "op:LShift", "op:RShift"),
+    ),
+    Rule(
+        "combinatorics",
+        ("binomial", "combinations", "arrangements"),
+        ("name:comb", "name:combinations", "name:factorial"),
+    ),
+    Rule("counting", ("count", "how many", "number of")),
+    Rule("cycle", ("cycle", "circular", "cyclic")),
+    Rule("decision", ("yes or no", "who wins", "true or false", "determine whether", "is it possible")),
+    Rule("digits", ("digit",)),
+    Rule(
+        "dynamic-programming",
+        ("knapsack", "longest common", "edit distance"),
+        ("name:dp", "name:lru_cache", "name:memo"),
+    ),
+    Rule("feasibility", ("satisf", "find any", "any valid", "such that", "exactly to")),
+    Rule("game", ("game", "player", "optimal play", "optimally", "winner")),
+    Rule("geometry", ("triangle", "rectangle", "polygon", "coordinate", "distance between", "points")),
+    Rule("graph", ("graph", "edge", "vertex", "vertices", "node"), ("name:adj", "name:graph")),
+    Rule("greedy-queue", ("priority",), ("import:heapq",)),
+    Rule("grid", ("grid", "matrix", "board", "row and column")),
+    Rule("interval", ("interval", "segment", "overlap")),
+    Rule("logic", ("knight", "liar", "truth", "statement", "boolean")),
+    Rule("maximisation", ("maxim", "largest", "greatest", "longest")),
+    Rule("minimisation", ("minim", "smallest", "fewest", "shortest")),
+    Rule("modular", ("modulo", " mod ", "remainder"), ("name:MOD", "name:mod", "name:modulus")),
+    Rule(
+        "number-theory",
+        ("prime", "divisor", "divisible", "gcd", "greatest common", "coprime", "factor"),
+        ("name:gcd", "name:lcm"),
+    ),
+    Rule("partition", ("partition", "split into", "divide into")),
+    Rule("path", ("path", "route", "walk from", "reach")),
+    Rule("permutation", ("permutation", "rearrange"), ("name:permutations", "name:shuffle")),
+    Rule("recursion", ("recursive", "f(m, n)"), ("shape:recursion",)),
+    Rule("recurrence", ("recurrence", "fibonacci", "a[n]", "f(n")),
+    Rule("sampling", ("probability", "expected", "random")),
+    Rule("sequence", ("sequence", "subsequence", "consecutive", "contiguous")),
+    Rule("set", ("set of", "union", "intersection", "distinct"), ("shape:set",)),
+    Rule("simulation", ("simulate", "after each", "operations", "instructions", "steps")),
+    Rule("sorting", ("sort", "ascending", "descending", "in order")),
+    Rule("stack", ("stack", "bracket", "parenthes")),
+    Rule("string", ("string", "characters", "letters", "palindrome", "substring", "word")),
+    Rule("subset", ("subset", "choose items", "pick items", "select")),
+    Rule("traversal", ("traversal", "breadth", "depth-first"), ("name:deque", "name:bfs", "name:dfs")),
+    Rule("tree", ("tree", "root", "leaf", "ancestor")),
+    Rule("window", ("window", "subarray")),
+)
+
+_PATTERNS = [
+    (rule, re.compile("|".join(rf"(?<![a-z]){re.escape(word.strip())}" for word in rule.words)) if rule.words else None)
+    for rule in RULES
+]
+
+
+def tags_of(prompt: str, source: str) -> frozenset[str]:
+    """The tags of one environment; code that does not parse is judged by its prompt alone."""
+    text = " ".join(prompt.lower().split())
+    marks = _marks(source)
+    return frozenset(
+        rule.tag
+        for rule, pattern in _PATTERNS
+        if (pattern is not None and pattern.search(text)) or not marks.isdisjoint(rule.marks)
+    )
+
+
+def _marks(source: str) -> set[str]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    marks: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                marks.add(f"name:{name}")
+            case ast.Import(names=names):
+                marks.update(f"import:{item.name}" for item in names)
+            case ast.ImportFrom(module=str(module)):
+                marks.add(f"import:{module}")
+            case ast.BinOp(op=op) | ast.AugAssign(op=op):
+                marks.add(f"op:{type(op).__name__}")
+            case ast.Set() | ast.SetComp():
+                marks.add("shape:set")
+            case ast.FunctionDef(name=name) if _calls(node, name):
+                marks.add("shape:recursion")
+    return marks
+
+
+def _calls(function: ast.FunctionDef, name: str) -> bool:
+    """Whether the function calls its own name, plainly or as a method."""
+    return any(
+        isinstance(node, ast.Call)
+        and (
+            (isinstance(node.func, ast.Name) and node.func.id == name)
+            or (isinstance(node.func, ast.Attribute) and node.func.attr == name)
+        )
+        for node in ast.walk(function)
+    )
+
+
+def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
+    """|∩| / |∪|; two empty sets are the same set."""
+    union = len(left | right)
+    return len(left & right) / union if union else 1.0
+
+
+def is_prototype(tags: frozenset[str], prototypes: Sequence[frozenset[str]]) -> bool:
+    return all(jaccard(tags, other) < PROTOTYPE_THRESHOLD for other in prototypes)
+
+
+def prototypes_of(tag_sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """The prototypes of a stream of environments in order of admission."""
+    found: list[frozenset[str]] = []
+    for tags in tag_sets:
+        if is_prototype(tags, found):
+            found.append(tags)
+    return found
