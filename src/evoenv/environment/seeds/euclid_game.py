@@ -6,10 +6,10 @@ class EuclidGame(VerifiableEnvironment):
     """Who wins Euclid's game? Knob: the size of the numbers. Scorer: exact match, two outcomes equally likely."""
 
     prompt_template = (
-        "Alice and Bob play a game that starts with the two positive integers {x} and {y}. They take turns; Alice moves "
-        "first. In a move, the player subtracts a positive multiple of the smaller number from the larger one; the "
-        "result must not be negative. (If the numbers are equal, either is subtracted from the other.) The player who "
-        "makes one of the numbers zero wins.\n\n"
+        "Alice and Bob play a game that starts with the two positive integers {x} and {y}. They take turns; Alice "
+        "moves first. In a move, the player subtracts a positive multiple of the smaller number from the larger one; "
+        "the result must not be negative. (If the numbers are equal, either is subtracted from the other.) The player "
+        "who makes one of the numbers zero wins.\n\n"
         "Both play perfectly. Who wins? Answer with one name: Alice or Bob."
     )
 
