@@ -1,0 +1,182 @@
+"""The worker: lock the door behind us, then answer calls on descriptor 0 until the host hangs up.
+
+A frame is four bytes of length, big endian, then JSON. A request is `{"n": nonce, "op": name, "args": {...},
+"items": [...]}`. Results stream back as `{"n": nonce, "r": [...]}`, the last frame with `"end": true`; an
+exception that escapes the runtime ends the call with `"error": [type, message]`.
+
+Beside the stream there is one page of memory shared with the host, in which the worker counts finished
+items. It costs no system call, so that the host knows which item was in flight when a worker dies; the
+host uses it for blame only and believes nothing else it says.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import mmap
+import os
+import random
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, NoReturn, Protocol
+
+from evoenv.sandbox.guest import canary, lockdown
+
+FLUSH_AFTER_S = 0.05
+FLUSH_ITEMS = 512
+PAGE_BYTES = mmap.PAGESIZE
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
+
+
+class Handler(Protocol):
+    def handle(self, op: str, args: dict[str, Any], items: list[Any]) -> Iterator[Any]: ...
+
+
+class Sink(io.TextIOBase):
+    """Where candidate code may print to and read from: nothing comes out, nothing goes in."""
+
+    encoding = "utf-8"
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def read(self, size: int | None = -1) -> str:
+        return ""
+
+    def readline(self, size: int = -1) -> str:  # type: ignore[override]
+        return ""
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+
+def become_worker(
+    runtime: type[Handler],
+    settings: dict[str, Any],
+    *,
+    channel: int,
+    page: int,
+    parent: int,
+    ruleset: int | None,
+    program: bytes | None,
+    base_bytes: int,
+) -> NoReturn:
+    """Give up everything but descriptor 0 and some memory, then serve. Runs in a fresh fork of the zygote."""
+    try:
+        if settings["parent_death"]:
+            lockdown.die_with_parent(parent)
+        if ruleset is not None:
+            lockdown.landlock_restrict(ruleset)
+        os.dup2(channel, 0)
+        progress = memoryview(mmap.mmap(page, PAGE_BYTES)).cast("Q")
+        lockdown.close_descriptors(1)
+        sys.stdin = sys.stdout = sys.stderr = sys.__stdin__ = sys.__stdout__ = sys.__stderr__ = Sink()  # type: ignore
+        if settings["rlimits"]:
+            lockdown.limit_resources(settings["memory_bytes"], settings["cpu_seconds"], base_bytes)
+        # Forks share the parent's Mersenne state: without this every worker would draw the same numbers.
+        random.seed(bytes.fromhex(settings["seed"]))
+        gc.enable()
+        if program is not None and settings["seccomp"]:
+            lockdown.filter_system_calls(program)
+        Server(runtime(), progress, settings["reply_bytes"]).run()
+    finally:
+        os._exit(0)
+
+
+class Server:
+    """Read a request, run it, stream the results."""
+
+    def __init__(self, handler: Handler, progress: memoryview, reply_bytes: int) -> None:
+        self._handler = handler
+        self._progress = progress
+        self._reply_bytes = reply_bytes
+        self._sent_bytes = 0
+
+    def run(self) -> None:
+        while (request := self._read_frame()) is not None:
+            self._answer(_decode(request.decode()))
+
+    def _answer(self, request: dict[str, Any]) -> None:
+        nonce, op, progress = request["n"], request["op"], self._progress
+        handler: Handler = canary if op == "canary" else self._handler
+        self._sent_bytes = 0
+        finished = 0
+        results: list[Any] = []
+        error: list[str] | None = None
+        flush_at = time.monotonic() + FLUSH_AFTER_S
+        try:
+            for result in handler.handle(op, request["args"], request["items"]):
+                results.append(result)
+                finished += 1
+                progress[0] = finished
+                if time.monotonic() >= flush_at or len(results) >= FLUSH_ITEMS:
+                    self._send(nonce, results, False, None)
+                    results = []
+                    flush_at = time.monotonic() + FLUSH_AFTER_S
+        except BaseException as escaped:
+            error = [type(escaped).__name__, str(escaped)[:400]]
+        self._send(nonce, results, True, error)
+
+    def _send(self, nonce: str, results: list[Any], end: bool, error: list[str] | None) -> None:
+        frame: dict[str, Any] = {"n": nonce, "r": results}
+        if end:
+            frame["end"] = True
+        if error is not None:
+            frame["error"] = error
+        try:
+            data = _encode(frame).encode()
+        except (ValueError, TypeError, RecursionError):
+            data = b""
+        if not data or self._sent_bytes + len(data) > self._reply_bytes:
+            # One result spoils the frame: find it and put its error in its place.
+            frame["r"] = self._only_what_fits(results)
+            data = _encode(frame).encode()
+        self._sent_bytes += len(data)
+        self._write(len(data).to_bytes(4, "big") + data)
+
+    def _only_what_fits(self, results: list[Any]) -> list[Any]:
+        room = self._reply_bytes - self._sent_bytes - 4096
+        kept: list[Any] = []
+        for result in results:
+            try:
+                size = len(_encode(result).encode()) + 1
+            except (ValueError, TypeError, RecursionError) as error:
+                result, size = ["err", type(error).__name__, f"the result cannot be sent: {error}"[:400], None], 600
+            if size > room:
+                text = f"a result of {size} bytes; this call may send {self._reply_bytes} in all"
+                result, size = ["err", "OversizeError", text, None], len(text) + 30
+            room -= size
+            kept.append(result)
+        return kept
+
+    @staticmethod
+    def _write(data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(0, view) :]
+
+    @staticmethod
+    def _read_frame() -> bytes | None:
+        header = _read_exactly(4)
+        return None if header is None else _read_exactly(int.from_bytes(header, "big"))
+
+
+def _read_exactly(size: int) -> bytes | None:
+    """The next `size` bytes, or None when the host has hung up."""
+    chunk = os.read(0, min(size, 1 << 20))
+    if len(chunk) == size:
+        return chunk
+    chunks = bytearray()
+    while chunk:
+        chunks += chunk
+        if len(chunks) == size:
+            return bytes(chunks)
+        chunk = os.read(0, min(size - len(chunks), 1 << 20))
+    return None

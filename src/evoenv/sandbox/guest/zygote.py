@@ -1,0 +1,307 @@
+"""The process that workers are forked from. Run by path: `python -s -S -P -B zygote.py OPTIONS`.
+
+A clean exec with almost no environment, the allowed modules loaded, privileges and the outside world given
+up; then it forks a worker for each request on descriptor 0 and reports how workers ended. It never runs
+a line of candidate code. With a PID namespace the process that was exec'ed stays outside as the keeper
+of the one that serves, which is PID 1 inside: nothing in there can signal it, and all die with it.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+GUEST_PACKAGE = "evoenv.sandbox.guest"
+PRELOADED = """
+random math cmath collections collections.abc itertools heapq bisect functools re typing types
+abc array ast codecs contextlib copy copyreg dataclasses decimal enum fractions inspect io json keyword linecache
+marshal mmap numbers operator reprlib statistics string struct textwrap time traceback unicodedata warnings weakref
+encodings.ascii encodings.latin_1 encodings.utf_8 encodings.utf_16 encodings.utf_32 encodings.idna
+encodings.raw_unicode_escape encodings.unicode_escape
+""".split()
+"""The allow-list of environments, what it imports lazily, and what the runtime needs: after the lock-down
+there is no file system to import from."""
+
+NAMESPACE_PLANS = (
+    ["user", "pid", "net", "mnt", "ipc", "uts", "cgroup"],
+    ["user", "pid", "net", "mnt", "ipc"],
+    ["user", "pid", "net", "ipc"],
+    ["user", "net"],
+    ["pid", "net", "mnt", "ipc", "uts"],
+    ["pid", "net", "ipc"],
+    ["net"],
+)
+"""Best first. Those without `user` are for a root that may unshare but not create user namespaces."""
+
+
+def register_guest_package(directory: str) -> None:
+    """Make `evoenv.sandbox.guest` importable from its files alone, without the rest of EvoEnv."""
+    for name, path in (("evoenv", []), ("evoenv.sandbox", []), (GUEST_PACKAGE, [directory])):
+        package = types.ModuleType(name)
+        package.__path__ = path
+        sys.modules[name] = package
+
+
+def load_runtime(path: str | None) -> Any:
+    """The runtime beside this file, or another one by path (tests of the sandbox itself)."""
+    if path is None:
+        return importlib.import_module(GUEST_PACKAGE + ".runtime")
+    module = types.ModuleType("other_runtime")
+    exec(compile(Path(path).read_text(encoding="utf-8"), path, "exec"), module.__dict__)
+    return module
+
+
+def warm_up(runtime: Any) -> None:
+    """Pay once, before the forks, for what is built on first use."""
+    compile("class A:\n    def f(self, x: int) -> int:\n        return [y for y in range(x)][0]", "<warm>", "exec")
+    json.loads(json.dumps({"a": [1, 2.5, "é", None, True]}))
+    "".join(["a"]).encode("utf-16").decode("utf-16")
+    getattr(runtime, "warm_up", lambda: None)()
+
+
+class Isolation:
+    """What was given up (`layers`), what could not be (`missing`, with the reason), and what workers need."""
+
+    def __init__(self, without: list[str], uid: int) -> None:
+        from evoenv.sandbox.guest import lockdown
+
+        self._lockdown = lockdown
+        self._without = without
+        self._uid = uid
+        self.layers: list[str] = []
+        self.missing: dict[str, str] = {}
+        self.ruleset: int | None = None
+        self.program: bytes | None = None
+        self.parent_death = True
+
+    def _take(self, layer: str, action: Callable[[], object]) -> bool:
+        """One layer: on the list if it worked, under `missing` with the reason if not."""
+        try:
+            if layer in self._without:
+                raise OSError("left off on request")
+            action()
+        except (OSError, ValueError) as error:
+            self.missing[layer] = str(error)
+            return False
+        self.layers.append(layer)
+        return True
+
+    def apply(self) -> None:
+        lockdown = self._lockdown
+        names = self._choose_namespaces()
+        if "user" in names or not names:
+            self._drop_user()
+        if names:
+            lockdown.enter_namespaces(names)
+            self.layers.append("namespaces:" + ",".join(names))
+            if "pid" in names:
+                self._stay_behind_as_keeper()
+            if "mnt" in names:
+                lockdown.leave_file_system()
+        if names and "user" not in names:
+            self._drop_user()
+        self._take("capabilities", lockdown.drop_capabilities)
+        self._take("no-new-privs", lockdown.forbid_new_privileges)
+        self._take("untraceable", lambda: lockdown.set_traceable(False))
+        self._take("landlock", self._landlock)
+        self._take("seccomp", self._seccomp)
+        self.parent_death = self._take("parent-death", lambda: None if sys.platform == "linux" else self._no_linux())
+        if self.parent_death and "pid" in names:
+            lockdown.die_with_parent(0)  # the keeper is outside the namespace: it has no number in here
+        self._take("rlimits", lambda: None)
+
+    @staticmethod
+    def _no_linux() -> None:
+        raise OSError("only Linux has it")
+
+    def _drop_user(self) -> None:
+        if os.getuid() != 0:
+            self.missing["uid"] = "the host is not root: workers run as its user, behind the other layers"
+            return
+        self._take("uid", lambda: self._lockdown.drop_user(self._uid, self._uid))
+
+    def _choose_namespaces(self) -> list[str]:
+        """The best plan that works here, tried in a throw-away child."""
+        if "namespaces" in self._without:
+            self.missing["namespaces"] = "left off on request"
+            return []
+        lockdown, root = self._lockdown, os.getuid() == 0
+        best, reason = list(NAMESPACE_PLANS[0]), ""
+
+        def attempt() -> None:
+            if root and "user" in names and "uid" not in self._without:
+                lockdown.drop_user(self._uid, self._uid)
+            lockdown.enter_namespaces(names)
+            if "pid" in names:
+                child = os.fork()
+                if child == 0:
+                    os._exit(0)
+                os.waitpid(child, 0)
+            if "mnt" in names:
+                lockdown.leave_file_system()
+
+        for names in NAMESPACE_PLANS:
+            if "user" not in names and not root:
+                continue
+            why = lockdown.failure_in_child(attempt)
+            if why is None:
+                lost = [name for name in best if name not in names]
+                if lost and reason:
+                    self.missing["namespaces:" + ",".join(lost)] = reason
+                return list(names)
+            reason = reason or why
+        self.missing["namespaces"] = reason
+        return []
+
+    def _stay_behind_as_keeper(self) -> None:
+        """Fork PID 1 of the new namespace; the caller goes on as that one, the keeper only waits for it."""
+        child = os.fork()
+        if child == 0:
+            return
+        self._lockdown.close_descriptors(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os._exit(status if status >= 0 else 128 - status)
+
+    def _landlock(self) -> None:
+        self.ruleset = self._lockdown.landlock_deny_all()
+        self._lockdown.landlock_restrict(self.ruleset)
+
+    def _seccomp(self) -> None:
+        from evoenv.sandbox.guest import seccomp
+
+        program = seccomp.build_filter()
+        why = self._lockdown.failure_in_child(lambda: self._lockdown.filter_system_calls(program))
+        if why is not None:
+            raise OSError(why)
+        self.program = program
+
+
+class Zygote:
+    """Fork on request, reap on request, go when the host goes."""
+
+    def __init__(self, control: socket.socket, runtime: Any, isolation: Isolation, base_bytes: int) -> None:
+        self._control = control
+        self._runtime = runtime
+        self._isolation = isolation
+        self._base_bytes = base_bytes
+        self._children: set[int] = set()
+
+    def run(self, host: int | None) -> None:
+        """Serve until the host hangs up or dies (its other threads may have forked copies of our socket)."""
+        poller = select.poll()
+        poller.register(self._control, select.POLLIN)
+        if host is not None:
+            poller.register(host, select.POLLIN)
+        try:
+            while all(descriptor != host for descriptor, _ in poller.poll()):
+                data, descriptors, _, _ = socket.recv_fds(self._control, 1 << 16, 2)
+                while data and not data.endswith(b"\n"):
+                    data += self._control.recv(1 << 16)
+                if not data:
+                    return
+                request = json.loads(data)
+                if request["op"] == "spawn":
+                    self._spawn(request, descriptors)
+                else:
+                    self._reply(self._reap(request["pid"]))
+        finally:
+            for child in self._children:
+                os.kill(child, signal.SIGKILL)
+
+    def _reply(self, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
+        data = json.dumps(message).encode() + b"\n"
+        socket.send_fds(self._control, [data], descriptors or [])
+
+    def _spawn(self, request: dict[str, Any], descriptors: list[int]) -> None:
+        from evoenv.sandbox.guest import serve
+
+        isolation, parent = self._isolation, os.getpid()
+        settings = {
+            **request,
+            "parent_death": isolation.parent_death,
+            "rlimits": "rlimits" in isolation.layers,
+        }
+        try:
+            child = os.fork()
+        except OSError as error:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            self._reply({"error": f"fork failed: {error}"})
+            return
+        if child == 0:
+            serve.become_worker(
+                self._runtime.Runtime,
+                settings,
+                channel=descriptors[0],
+                page=descriptors[1],
+                parent=parent,
+                ruleset=isolation.ruleset,
+                program=isolation.program,
+                base_bytes=self._base_bytes,
+            )
+        self._children.add(child)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        pidfd = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
+        self._reply({"pid": child}, [] if pidfd is None else [pidfd])
+        if pidfd is not None:
+            os.close(pidfd)
+
+    def _reap(self, child: int) -> dict[str, Any]:
+        """End a worker, if it has not ended, and say how it went."""
+        if child not in self._children:
+            return {"error": f"no worker {child}"}
+        os.kill(child, signal.SIGKILL)
+        _, status, usage = os.wait4(child, 0)
+        self._children.discard(child)
+        return {
+            "status": os.waitstatus_to_exitcode(status),
+            "cpu_s": usage.ru_utime + usage.ru_stime,
+            "peak_kb": usage.ru_maxrss,
+        }
+
+
+def main() -> None:
+    options = json.loads(sys.argv[1])
+    control = socket.socket(fileno=0)
+    host = os.pidfd_open(os.getppid()) if hasattr(os, "pidfd_open") else None
+    directory = str(Path(__file__).resolve().parent)
+    register_guest_package(directory)
+    for name in PRELOADED:
+        importlib.import_module(name)
+    for name in ("lockdown", "seccomp", "canary", "serve"):
+        importlib.import_module(f"{GUEST_PACKAGE}.{name}")
+    from evoenv.sandbox.guest import lockdown
+
+    runtime = load_runtime(options["runtime"])
+    warm_up(runtime)
+    base_bytes = lockdown.mapped_bytes()
+    os.environ.clear()
+    sys.argv.clear()
+    isolation = Isolation(options["without"], options["uid"])
+    isolation.apply()
+    sys.path.clear()
+    sys.path_importer_cache.clear()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    ready = {"layers": isolation.layers, "missing": isolation.missing, "python": sys.version.split()[0]}
+    control.sendall(json.dumps(ready).encode() + b"\n")
+    try:
+        Zygote(control, runtime, isolation, base_bytes).run(host)
+    finally:
+        os._exit(0)  # nothing is left to tidy, and a finaliser could only get in the way
+
+
+if __name__ == "__main__":
+    main()

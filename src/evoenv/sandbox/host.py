@@ -1,0 +1,361 @@
+"""The sandbox's front door: open a source, call it in batches, close it.
+
+    with Sandbox() as sandbox, sandbox.open(source) as worker:
+        instances = worker.instances(seeds=[1, 2, 3], difficulty=0)
+        scores = worker.score([(1, 0, "42")])
+
+Candidate code runs in a worker process of its own behind the kernel's walls (`guest/lockdown.py`). Whatever
+it does there ends as an `Outcome`; a worker that dies is replaced, and the message says which call died
+and why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from evoenv.errors import SandboxError, SandboxUnavailable
+from evoenv.records import Instance, Score
+from evoenv.sandbox.launcher import Zygote
+from evoenv.sandbox.layers import CanaryResult, layer_is_on, run_canaries
+from evoenv.sandbox.outcomes import Failed, Limits, Ok, Outcome
+from evoenv.sandbox.process import Death, WorkerProcess
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_IMPORTS: tuple[str, ...] = (
+    "random",
+    "math",
+    "collections",
+    "itertools",
+    "heapq",
+    "bisect",
+    "functools",
+    "re",
+    "typing",
+)
+DEFAULT_HASH_SEED = 1
+"""Fixed, so that two runs of one suite agree; determinism checks use the twin's other seed."""
+
+
+class Sandbox:
+    """A zygote (and, on demand, its twin with another hash seed) that forks one worker per environment."""
+
+    def __init__(
+        self,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        *,
+        hash_seed: int | None = None,
+        allow_degraded: bool = False,
+        workers: int | None = None,
+        without: Sequence[str] = (),
+        runtime: Path | None = None,
+    ) -> None:
+        """`without` leaves layers off and `runtime` replaces `guest/runtime.py`: for tests of the sandbox itself."""
+        self.limits = limits
+        self.workers = workers if workers is not None else _usable_cores()
+        self._seeds = _hash_seeds(hash_seed)
+        self._allow_degraded = allow_degraded
+        self._without = tuple(without)
+        self._runtime = runtime
+        self._lock = threading.RLock()
+        self._zygotes: dict[bool, Zygote] = {}
+        self._closed = False
+        self._processes: weakref.WeakSet[WorkerProcess] = weakref.WeakSet()
+        self.canaries: tuple[CanaryResult, ...] = ()
+        if sys.platform != "linux" and not allow_degraded:
+            raise SandboxUnavailable(
+                f"model-written code can be confined on Linux only, this is {sys.platform}; "
+                "use a Linux machine or container, or pass --allow-degraded-sandbox if you trust the code"
+            )
+        self._finalizer = weakref.finalize(self, _close_all, self._processes, self._zygotes)
+        try:
+            self._zygote(twin=False)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers that are on, by name; recorded with every result."""
+        return self._zygote(twin=False).layers
+
+    @property
+    def missing(self) -> Mapping[str, str]:
+        """The layers that are not on, each with the reason."""
+        return dict(self._zygote(twin=False).missing)
+
+    def open(
+        self,
+        source: str,
+        *,
+        controller: str | None = None,
+        parameters: list[dict[str, Any]] | None = None,
+        allowed_imports: Sequence[str] = DEFAULT_IMPORTS,
+        instrument: bool = False,
+        twin: bool = False,
+    ) -> EnvironmentWorker:
+        """Load a source in a worker of its own. A source that does not load gives a worker with a `failure`."""
+        arguments: dict[str, Any] = {
+            "source": source,
+            "controller": controller,
+            "parameters": parameters,
+            "allowed_imports": list(allowed_imports),
+            "instrument": instrument,
+            "limits": self.limits.as_dict(),
+        }
+        return EnvironmentWorker(self, arguments, twin=twin)
+
+    def close(self) -> None:
+        """End every worker and zygote. Safe to call twice."""
+        with self._lock:
+            self._closed = True
+            self._finalizer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def spawn(self, *, twin: bool = False) -> WorkerProcess:
+        """A bare worker with nothing loaded; restarts a zygote that has died."""
+        process = WorkerProcess(self._zygote(twin=twin), self.limits)
+        self._processes.add(process)
+        return process
+
+    def _zygote(self, *, twin: bool) -> Zygote:
+        with self._lock:
+            if self._closed:
+                raise SandboxError("this sandbox is closed; open a new one")
+            zygote = self._zygotes.get(twin)
+            if zygote is None or not zygote.alive:
+                if zygote is not None:
+                    zygote.close()
+                zygote = Zygote(self._seeds[twin], self._without, self._runtime)
+                self._zygotes[twin] = zygote
+                self._insist(zygote)
+            return zygote
+
+    def _insist(self, zygote: Zygote) -> None:
+        """Refuse a sandbox that lacks its main wall, or claims a wall that does not hold."""
+        if not layer_is_on("seccomp", zygote.layers):
+            reason = zygote.missing.get("seccomp", "unknown")
+            if not self._allow_degraded:
+                raise SandboxUnavailable(
+                    f"the system call filter (seccomp) is unavailable: {reason}. Without it model-written code is not "
+                    "confined; `evoenv doctor` lists what is missing, --allow-degraded-sandbox runs all the same"
+                )
+            logger.warning("DEGRADED SANDBOX: no system call filter (%s); run only code that you trust", reason)
+        results = run_canaries(zygote, self.limits)
+        self.canaries = tuple(results)
+        for result in results:
+            if not result.held:
+                raise SandboxUnavailable(
+                    f"the sandbox layer {result.canary.layer!r} is on but does not hold: the canary "
+                    f"{result.canary.attack!r} got through ({result.detail}). Report this with `evoenv doctor --json`"
+                )
+
+
+class EnvironmentWorker:
+    """One environment in a process of its own. Calls are batched, and one at a time (a lock sees to that)."""
+
+    def __init__(self, sandbox: Sandbox, arguments: dict[str, Any], *, twin: bool) -> None:
+        self._sandbox = sandbox
+        self._arguments = arguments
+        self._twin = twin
+        self._lock = threading.RLock()
+        self._process: WorkerProcess | None = None
+        self._closed = False
+        self._description: dict[str, Any] = {}
+        self.failure: Failed | None = None
+        """Why the source does not load; None where it does."""
+        self.restarts = 0
+        """How many times a worker of this environment had to be replaced after a death."""
+        self.failures: dict[int, Failed] = {}
+        """Of the last `instances` or `score`: what went wrong, by position in the batch."""
+        loaded = self._start()
+        if isinstance(loaded, Failed):
+            self.failure = loaded
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What loading said of the environment: class, dialect, template; empty where it failed."""
+        return self._description
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        return self._sandbox.layers
+
+    def call(
+        self,
+        op: str,
+        items: Sequence[Any],
+        args: dict[str, Any] | None = None,
+        *,
+        cpu_s: float | None = None,
+        wall_s: float | None = None,
+        total_s: float | None = None,
+        stop_on_death: bool = True,
+    ) -> list[Outcome]:
+        """One outcome per item. Times are per item, `total_s` is wall-clock for all of them.
+
+        When an item ends the worker it becomes a Failed that says why. The items after it are `aborted`, or
+        run in a new worker with `stop_on_death=False` (at most `Limits.deaths_per_call` times).
+        """
+        limits = self._sandbox.limits
+        cpu_s = limits.cpu_s if cpu_s is None else cpu_s
+        wall_s = limits.wall_for(cpu_s) if wall_s is None else wall_s
+        deadline = None if total_s is None else time.monotonic() + total_s
+        outcomes: list[Outcome | None] = [None] * len(items)
+        pending = list(range(len(items)))
+        deaths, excuse = 0, ""
+        with self._lock:
+            if self._closed:
+                raise SandboxError("this worker is closed; open the source again")
+            if self.failure is not None:
+                excuse, pending = f"the environment does not load: {self.failure.message}", []
+            while pending:
+                process = self._ready_process()
+                if isinstance(process, Failed):
+                    excuse = f"the environment does not load any more: {process.message}"
+                    break
+                chosen = items if len(pending) == len(items) else [items[index] for index in pending]
+                exchange = process.call(
+                    op, args or {}, chosen, expected=len(pending), cpu_s=cpu_s, wall_s=wall_s, deadline=deadline
+                )
+                for index, result in zip(pending, exchange.results, strict=False):
+                    outcomes[index] = _outcome(result)
+                if exchange.death is None:
+                    break
+                deaths += 1
+                culprit = pending[exchange.death.item]
+                failed = _failed(exchange.death, f"call {culprit + 1} of {len(items)} ({op})")
+                outcomes[culprit] = failed
+                excuse = f"not run: {failed.message}"
+                # Finished results that were still on their way died with the worker: run those again.
+                pending = [i for i in pending if outcomes[i] is None and (i < culprit or not stop_on_death)]
+                if deaths >= limits.deaths_per_call:
+                    break
+        return [Failed("aborted", excuse) if outcome is None else outcome for outcome in outcomes]
+
+    def instances(self, seeds: Sequence[int], difficulty: int) -> list[Instance | None]:
+        """One instance per seed; None where generation failed (`failures` says why)."""
+        outcomes = self.call("instances", [[seed, difficulty] for seed in seeds], stop_on_death=False)
+        self.failures = {i: outcome for i, outcome in enumerate(outcomes) if isinstance(outcome, Failed)}
+        return [
+            Instance(seed, difficulty, *outcome.value[:3]) if isinstance(outcome, Ok) else None
+            for seed, outcome in zip(seeds, outcomes, strict=True)
+        ]
+
+    def score(self, items: Sequence[tuple[int, int, str]]) -> list[Score]:
+        """Scores for (seed, difficulty, answer text): 0 with the reason where the scorer failed."""
+        outcomes = self.call("score", items, stop_on_death=False)
+        self.failures = {i: outcome for i, outcome in enumerate(outcomes) if isinstance(outcome, Failed)}
+        return [_score(outcome) for outcome in outcomes]
+
+    def close(self) -> None:
+        """End the worker. Safe to call twice, and from another thread: a call in progress ends as killed."""
+        self._closed = True
+        process = self._process
+        if process is not None:
+            process.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ready_process(self) -> WorkerProcess | Failed:
+        """A live worker with the source loaded."""
+        process = self._process
+        if process is not None and process.alive and not process.worn_out:
+            return process
+        if process is not None and process.alive:
+            process.close()
+        else:
+            self.restarts += 1
+        loaded = self._start()
+        if isinstance(loaded, Failed):
+            return loaded
+        assert self._process is not None
+        return self._process
+
+    def _start(self) -> Outcome:
+        limits = self._sandbox.limits
+        process = self._process = self._sandbox.spawn(twin=self._twin)
+        exchange = process.call(
+            "load", self._arguments, [], expected=1, cpu_s=limits.cpu_s, wall_s=limits.wall_for(limits.cpu_s)
+        )
+        if exchange.death is not None:
+            return _failed(exchange.death, "loading the source")
+        outcome = _outcome(exchange.results[0])
+        if isinstance(outcome, Ok) and type(outcome.value) is dict:
+            self._description = outcome.value
+            return outcome
+        process.close()
+        return outcome if isinstance(outcome, Failed) else Failed("protocol", "loading did not describe the source")
+
+
+def _outcome(result: Any) -> Outcome:
+    """`["ok", value]` or `["err", type, message, line]`; anything else was forged."""
+    if type(result) is list and result:
+        if result[0] == "ok" and len(result) == 2:
+            return Ok(result[1])
+        if result[0] == "err" and len(result) == 4:
+            _, error, message, line = result
+            if type(error) is str and type(message) is str and (line is None or type(line) is int):
+                kind = _ERROR_KINDS.get(error, "exception")
+                return Failed(kind, message[:2000], error[:200], line)
+    return Failed("protocol", "the result is neither ok nor err: it was forged inside the worker")
+
+
+_ERROR_KINDS: dict[str, Any] = {"MemoryError": "memory", "OversizeError": "oversize"}
+
+
+def _failed(death: Death, what: str) -> Failed:
+    return Failed(death.kind, f"{what} {death.reason}")
+
+
+def _score(outcome: Outcome) -> Score:
+    if isinstance(outcome, Failed):
+        return Score(0.0, failure=outcome.message)
+    value = outcome.value
+    # Exact types: a worker can forge what it likes, but only JSON comes through, and only numbers count.
+    if type(value) not in (float, int) or not 0.0 <= value <= 1.0:
+        return Score(0.0, failure=f"the scorer returned {value!r:.60}, expected a number in [0, 1]")
+    return Score(float(value))
+
+
+def _hash_seeds(seed: int | None) -> dict[bool, int]:
+    first = DEFAULT_HASH_SEED if seed is None else seed
+    if not 0 <= first <= 4294967295:
+        raise SandboxError(f"hash_seed is {first}, expected 0 to 4294967295 (what PYTHONHASHSEED accepts)")
+    return {False: first, True: (first ^ 0x5EED) + 1 if first ^ 0x5EED < 4294967295 else 0}
+
+
+def _usable_cores() -> int:
+    with contextlib.suppress(AttributeError, OSError):
+        return max(1, len(os.sched_getaffinity(0)))
+    return max(1, os.cpu_count() or 1)
+
+
+def _close_all(processes: weakref.WeakSet[WorkerProcess], zygotes: dict[bool, Zygote]) -> None:
+    for process in list(processes):
+        process.close()
+    for zygote in zygotes.values():
+        zygote.close()

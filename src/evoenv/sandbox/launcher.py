@@ -1,0 +1,194 @@
+"""The host's end of a zygote: exec it cleanly, ask it for workers, ask it how they ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import secrets
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evoenv.errors import SandboxError
+from evoenv.sandbox.outcomes import Limits
+
+ZYGOTE = Path(__file__).parent / "guest" / "zygote.py"
+NOBODY = 65534
+START_TIMEOUT_S = 30.0
+REPLY_TIMEOUT_S = 30.0
+ENVIRONMENT_KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT")
+"""What an interpreter may need to start. Nothing else of the host's environment goes in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a worker ended: exit status (negative for a signal), CPU time and peak memory."""
+
+    status: int
+    cpu_s: float
+    peak_kb: int
+
+
+@dataclass(slots=True)
+class Spawned:
+    """What the host holds of a new worker."""
+
+    pid: int
+    """As the zygote sees it."""
+    pidfd: int | None
+    channel: socket.socket
+    page: mmap.mmap
+
+    def close(self) -> None:
+        self.channel.close()
+        self.page.close()
+        if self.pidfd is not None:
+            os.close(self.pidfd)
+            self.pidfd = None
+
+
+class Zygote:
+    """One exec'ed interpreter that forks workers. Requests go one at a time, under a lock."""
+
+    def __init__(self, hash_seed: int, without: Sequence[str] = (), runtime: Path | None = None) -> None:
+        self.hash_seed = hash_seed
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+        self._control, theirs = socket.socketpair()
+        environment = {name: os.environ[name] for name in ENVIRONMENT_KEPT if name in os.environ}
+        environment |= {"PYTHONHASHSEED": str(hash_seed), "LC_ALL": "C.UTF-8"}
+        options = {"without": list(without), "uid": NOBODY, "runtime": None if runtime is None else str(runtime)}
+        # Not -I: it would ignore PYTHONHASHSEED, and determinism checks need two hash seeds.
+        flags = ["-s", "-S", "-P", "-B", "-X", "utf8"]
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, *flags, str(ZYGOTE), json.dumps(options)],
+                stdin=theirs,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=environment,
+                cwd="/",
+                start_new_session=True,  # a Ctrl-C is the host's to handle
+            )
+        except OSError as error:
+            self._control.close()
+            raise SandboxError(f"cannot start the sandbox's interpreter {sys.executable!r}: {error}") from error
+        finally:
+            theirs.close()
+        assert self._process.stderr is not None
+        with self._process.stderr as errors:
+            try:
+                ready, _ = self._receive(START_TIMEOUT_S)
+            except SandboxError as error:
+                self._process.kill()
+                text = errors.read().decode("utf-8", "replace").strip()
+                self.close()
+                last = text.splitlines()[-1] if text else str(error)
+                raise SandboxError(f"the sandbox's zygote did not start: {last}") from None
+        self.layers: tuple[str, ...] = tuple(ready["layers"])
+        self.missing: dict[str, str] = ready["missing"]
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._owner == os.getpid() and self._process.poll() is None
+
+    def spawn(self, limits: Limits, *, seccomp: bool = True) -> Spawned:
+        """Fork a worker. Its first call may be sent at once."""
+        ours, theirs = socket.socketpair()
+        try:
+            page_file = _shared_page()
+            with theirs, page_file:
+                page = mmap.mmap(page_file.fileno(), mmap.PAGESIZE)
+                reply, descriptors = self._ask(
+                    {
+                        "op": "spawn",
+                        "seed": secrets.token_hex(16),
+                        "memory_bytes": limits.memory_mb << 20,
+                        "cpu_seconds": limits.lifetime_cpu_s,
+                        "reply_bytes": limits.reply_mb << 20,
+                        "seccomp": seccomp,
+                    },
+                    [theirs.fileno(), page_file.fileno()],
+                )
+        except BaseException:
+            ours.close()
+            raise
+        ours.setblocking(False)
+        return Spawned(reply["pid"], descriptors[0] if descriptors else None, ours, page)
+
+    def reap(self, pid: int) -> Ending:
+        """End a worker for good and say how it went."""
+        reply, _ = self._ask({"op": "reap", "pid": pid})
+        return Ending(reply["status"], reply["cpu_s"], reply["peak_kb"])
+
+    def _ask(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> tuple[dict[str, Any], list[int]]:
+        if self._owner != os.getpid():
+            raise SandboxError("this sandbox was opened by another process; open a new one after the fork")
+        with self._lock:
+            try:
+                socket.send_fds(self._control, [json.dumps(message).encode() + b"\n"], list(descriptors))
+            except OSError as error:
+                raise SandboxError(f"the sandbox's zygote is gone: {error}") from error
+            try:
+                reply, received = self._receive(REPLY_TIMEOUT_S)
+            except SandboxError:
+                self._process.kill()  # an answer that comes too late would be taken for the next one's
+                raise
+        if "error" in reply:
+            raise SandboxError(f"the sandbox's zygote refused: {reply['error']}")
+        return reply, received
+
+    def _receive(self, timeout_s: float) -> tuple[dict[str, Any], list[int]]:
+        deadline = time.monotonic() + timeout_s
+        data, descriptors = b"", []
+        poller = select.poll()  # not select(): a trainer may hold more than 1024 descriptors
+        poller.register(self._control, select.POLLIN)
+        while not data.endswith(b"\n"):
+            if not poller.poll(max(0.0, deadline - time.monotonic()) * 1000):
+                raise SandboxError(f"the sandbox's zygote did not answer in {timeout_s:.0f} s")
+            try:
+                part, fresh, _, _ = socket.recv_fds(self._control, 1 << 16, 2)
+            except OSError as error:
+                raise SandboxError(f"the sandbox's zygote is gone: {error}") from error
+            if not part:
+                raise SandboxError("the sandbox's zygote is gone")
+            data += part
+            descriptors += fresh
+        reply: dict[str, Any] = json.loads(data)
+        return reply, descriptors
+
+    def close(self) -> None:
+        """Hang up; the zygote and all its workers go. Safe to call twice, and in a forked copy of the host."""
+        self._control.close()
+        if self._owner != os.getpid():
+            return
+        try:
+            self._process.wait(timeout=2.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=10.0)
+
+
+def _shared_page() -> Any:
+    """An open file of one page that can be mapped on both sides."""
+    if hasattr(os, "memfd_create"):
+        page = os.fdopen(os.memfd_create("evoenv-progress", os.MFD_CLOEXEC), "r+b", buffering=0)
+    else:
+        page = tempfile.TemporaryFile(buffering=0)
+    page.truncate(mmap.PAGESIZE)
+    return page

@@ -1,0 +1,100 @@
+"""Start-up canaries: each layer that the zygote claims is attacked once, harmlessly, before it is believed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evoenv.sandbox.launcher import Zygote
+from evoenv.sandbox.outcomes import Limits
+from evoenv.sandbox.process import Exchange, WorkerProcess
+
+CANARY_CPU_S = 2.0
+CANARY_WALL_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """An attack of `guest/canary.py` and the layer that must stop it."""
+
+    attack: str
+    layer: str
+    fatal: bool = False
+    """The system call filter kills for it, so it needs a worker of its own."""
+
+
+CANARIES = (
+    Canary("read_root_directory", "landlock"),
+    Canary("see_a_system_directory", "namespaces:mnt"),
+    Canary("see_a_network_interface", "namespaces:net"),
+    Canary("see_other_processes", "namespaces:pid"),
+    Canary("be_root", "uid"),
+    Canary("use_a_capability", "capabilities"),
+    Canary("open_a_descriptor", "rlimits"),
+    Canary("raise_a_limit", "rlimits"),
+    Canary("read_the_environment", "seccomp"),
+    Canary("map_executable_memory", "seccomp"),
+    Canary("open_a_file", "seccomp"),
+    Canary("learn_the_pid", "seccomp"),
+    Canary("open_a_socket", "seccomp", fatal=True),
+    Canary("fork_a_process", "seccomp", fatal=True),
+    Canary("signal_the_parent", "seccomp", fatal=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryResult:
+    canary: Canary
+    held: bool
+    detail: str
+    """What stopped it, or the evidence that nothing did."""
+
+
+def layer_is_on(layer: str, layers: tuple[str, ...]) -> bool:
+    """`namespaces:net` is on where the zygote lists `net` among its namespaces."""
+    family, _, part = layer.partition(":")
+    for claimed in layers:
+        name, _, parts = claimed.partition(":")
+        if name == family and (not part or part in parts.split(",")):
+            return True
+    return False
+
+
+def run_canaries(zygote: Zygote, limits: Limits) -> list[CanaryResult]:
+    """Attack every claimed layer; the filter is off where it would hide the layer behind it."""
+    claimed = [canary for canary in CANARIES if layer_is_on(canary.layer, zygote.layers)]
+    behind_the_filter = [canary for canary in claimed if canary.layer != "seccomp"]
+    refused = [canary for canary in claimed if canary.layer == "seccomp" and not canary.fatal]
+    results = _attack(zygote, limits, behind_the_filter, seccomp=False)
+    results += _attack(zygote, limits, refused, seccomp=True)
+    for canary in claimed:
+        if canary.fatal:
+            results += _attack(zygote, limits, [canary], seccomp=True)
+    return results
+
+
+def _attack(zygote: Zygote, limits: Limits, canaries: list[Canary], *, seccomp: bool) -> list[CanaryResult]:
+    if not canaries:
+        return []
+    process = WorkerProcess(zygote, limits, seccomp=seccomp)
+    try:
+        exchange: Exchange = process.call(
+            "canary",
+            {},
+            [canary.attack for canary in canaries],
+            expected=len(canaries),
+            cpu_s=CANARY_CPU_S,
+            wall_s=CANARY_WALL_S,
+        )
+    finally:
+        process.close()
+    results = []
+    for index, canary in enumerate(canaries):
+        if index < len(exchange.results):
+            verdict = exchange.results[index]
+            results.append(CanaryResult(canary, verdict[0] != "ok", str(verdict[-1] or verdict[2])))
+        elif exchange.death is not None and canary.fatal:
+            results.append(CanaryResult(canary, exchange.death.kind == "killed", exchange.death.reason))
+        else:
+            reason = "no answer" if exchange.death is None else exchange.death.reason
+            results.append(CanaryResult(canary, False, f"the canary's worker failed: {reason}"))
+    return results

@@ -1,0 +1,271 @@
+"""One worker as the host sees it: a socket, a pidfd, a clock, and no trust."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import signal
+import time
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evoenv.errors import SandboxError
+from evoenv.sandbox import protocol
+from evoenv.sandbox.launcher import Ending, Spawned, Zygote
+from evoenv.sandbox.outcomes import FailureKind, Limits
+
+TICK_S = 0.02
+RECEIVE_BYTES = 1 << 17
+EXIT_GRACE_S = 1.0
+KILL_GRACE_S = 10.0
+CPUCLOCK_SCHED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """Why a worker is no more, and which item of its last call was in flight."""
+
+    kind: FailureKind
+    reason: str
+    item: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One call: the results that arrived, and the worker's death if there was one."""
+
+    results: list[Any]
+    death: Death | None
+
+
+class _Stop(Exception):
+    """The host ends the worker."""
+
+    def __init__(self, kind: FailureKind, reason: str) -> None:
+        super().__init__(reason)
+        self.kind: FailureKind = kind
+
+
+class _HungUp(Exception):
+    """The worker's end of the socket is closed."""
+
+
+def _cpu_clock(pidfd: int | None) -> int | None:
+    """The clock id of a process's CPU time. Its number in our namespace is only in the pidfd's fdinfo."""
+    if pidfd is None:
+        return None
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/self/fdinfo/{pidfd}", encoding="ascii") as info:
+        for line in info:
+            if line.startswith("Pid:") and (pid := int(line[4:])) > 0:
+                return (~pid << 3) | CPUCLOCK_SCHED
+    return None
+
+
+def _wait_for_exit(pidfd: int | None, timeout_s: float) -> bool:
+    if pidfd is None:
+        return False
+    poller = select.poll()
+    poller.register(pidfd, select.POLLIN)
+    return bool(poller.poll(timeout_s * 1000))
+
+
+def _release(zygote: Zygote, spawned: Spawned) -> Ending | None:
+    """End and reap a worker and give back every descriptor; None where the zygote went first."""
+    ending = None
+    if spawned.pidfd is not None:
+        with contextlib.suppress(OSError):  # gone already, or not ours to signal: then the zygote does it
+            signal.pidfd_send_signal(spawned.pidfd, signal.SIGKILL)
+            _wait_for_exit(spawned.pidfd, KILL_GRACE_S)
+    with contextlib.suppress(SandboxError):
+        ending = zygote.reap(spawned.pid)
+    spawned.close()
+    return ending
+
+
+class WorkerProcess:
+    """A forked worker, for calls one at a time. After a death it is spent; the owner makes another."""
+
+    def __init__(self, zygote: Zygote, limits: Limits, *, seccomp: bool = True) -> None:
+        spawned = zygote.spawn(limits, seccomp=seccomp)
+        self._spawned = spawned
+        self._limits = limits
+        self._channel = spawned.channel
+        self._progress = memoryview(spawned.page).cast("Q")
+        self._clock = _cpu_clock(spawned.pidfd)
+        self._readable, self._ready = select.poll(), select.poll()
+        self._readable.register(spawned.channel, select.POLLIN)
+        self._ready.register(spawned.channel, select.POLLIN | select.POLLOUT)
+        self._finalizer = weakref.finalize(self, _release, zygote, spawned)
+
+    @property
+    def alive(self) -> bool:
+        return self._finalizer.alive
+
+    @property
+    def worn_out(self) -> bool:
+        """Half of the lifetime's CPU is used: replace it now, not in the middle of a call."""
+        return self._cpu() > self._limits.lifetime_cpu_s / 2
+
+    def close(self) -> Ending | None:
+        """Kill, reap, forget. Safe to call twice."""
+        self._progress.release()
+        ending: Ending | None = self._finalizer()
+        return ending
+
+    def _cpu(self) -> float:
+        if self._clock is None:
+            return 0.0
+        try:
+            return time.clock_gettime(self._clock)
+        except OSError:  # it has just died; the socket will say so
+            return 0.0
+
+    def call(
+        self,
+        op: str,
+        args: dict[str, Any],
+        items: Sequence[Any],
+        *,
+        expected: int,
+        cpu_s: float,
+        wall_s: float,
+        deadline: float | None = None,
+    ) -> Exchange:
+        """Send one request and collect `expected` results; on any doubt the worker is killed."""
+        nonce = protocol.new_nonce()
+        reader = protocol.ReplyReader(nonce, expected, self._limits.reply_mb << 20)
+        self._progress[0] = 0
+        try:
+            self._refuse_stray_bytes()
+            self._converse(
+                protocol.encode_request(nonce, op, args, items),
+                reader,
+                _Watch(self, expected, cpu_s, wall_s, deadline),
+            )
+            if reader.error is None:
+                return Exchange(reader.results, None)
+            kind: FailureKind = "memory" if reader.error[0] == "MemoryError" else "exception"
+            stop = _Stop(kind, f"let {reader.error[0]} escape: {reader.error[1]}")
+        except protocol.Oversize as error:
+            stop = _Stop("oversize", f"was killed: {error}")
+        except protocol.ProtocolError as error:
+            stop = _Stop("protocol", f"was killed: {error}")
+        except _Stop as error:
+            stop = error
+        except _HungUp:
+            return Exchange(reader.results, self._autopsy(self._in_flight(reader, expected)))
+        except BaseException:
+            self.close()  # an interrupted call would leave half a reply for the next one
+            raise
+        item = self._in_flight(reader, expected)
+        self.close()
+        return Exchange(reader.results, Death(stop.kind, str(stop), item))
+
+    def _in_flight(self, reader: protocol.ReplyReader, expected: int) -> int:
+        """The worker's own count of finished items, as far as it can be true."""
+        received = len(reader.results)
+        if reader.error is not None:
+            return min(received, expected - 1)
+        return min(max(self._progress[0], received), expected - 1)
+
+    def _refuse_stray_bytes(self) -> None:
+        try:
+            stray = self._channel.recv(RECEIVE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            raise _HungUp from None
+        if not stray:
+            raise _HungUp
+        raise protocol.ProtocolError(f"the worker wrote {len(stray)} bytes when no call was outstanding")
+
+    def _converse(self, request: bytes, reader: protocol.ReplyReader, watch: _Watch) -> None:
+        """Write and read as either becomes possible: a worker that does neither cannot hold us."""
+        channel, unsent = self._channel, memoryview(request)
+        while not reader.done:
+            if unsent:
+                try:
+                    unsent = unsent[channel.send(unsent) :]
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    raise _HungUp from None
+            events = (self._ready if unsent else self._readable).poll(TICK_S * 1000)
+            watch.check(idle=not events)
+            if not any(event & ~select.POLLOUT for _, event in events):
+                continue
+            try:
+                data = channel.recv(RECEIVE_BYTES)
+            except BlockingIOError:
+                continue
+            except OSError:
+                raise _HungUp from None
+            if not data:
+                raise _HungUp
+            reader.feed(data)
+
+    def _autopsy(self, item: int) -> Death:
+        """The worker hung up by itself: say why."""
+        exited = _wait_for_exit(self._spawned.pidfd, EXIT_GRACE_S)
+        ending = self.close()
+        if ending is None:
+            return Death("killed", "was lost with the sandbox's zygote", item)
+        if not exited and self._spawned.pidfd is not None:
+            return Death("protocol", "closed its channel and went on running; killed", item)
+        if ending.status >= 0:
+            return Death("killed", f"ended the worker: it exited with status {ending.status}", item)
+        name = _signal_name(-ending.status)
+        if name == "SIGSYS":
+            return Death("killed", "made a forbidden system call; killed by the kernel (SIGSYS)", item)
+        if name == "SIGXCPU" or ending.cpu_s >= self._limits.lifetime_cpu_s:
+            return Death("timeout", f"used up the worker's {self._limits.lifetime_cpu_s} s of CPU; killed", item)
+        if name == "SIGKILL":
+            return Death(
+                "memory",
+                f"was killed from outside at {ending.peak_kb >> 10} MB: the machine may be short of memory",
+                item,
+            )
+        return Death("killed", f"crashed the worker ({name}), as unbounded recursion in C code does", item)
+
+
+class _Watch:
+    """Time kept per item by the worker's CPU clock, with the wall clock behind it."""
+
+    def __init__(
+        self, process: WorkerProcess, expected: int, cpu_s: float, wall_s: float, deadline: float | None
+    ) -> None:
+        self._process = process
+        self._last = expected - 1
+        self._cpu_s, self._wall_s, self._deadline = cpu_s, wall_s, deadline
+        self._item = 0
+        self._cpu_start = process._cpu()
+        self._wall_start = self._checked = time.monotonic()
+
+    def check(self, *, idle: bool) -> None:
+        """Raise _Stop when the item in flight is over its time. Busy channels are looked at once a tick."""
+        now = time.monotonic()
+        if not idle and now - self._checked < TICK_S:
+            return
+        self._checked = now
+        # Only forwards and never past the last item: a worker that fakes its count gains no time in all.
+        item = max(self._item, min(self._process._progress[0], self._last))
+        cpu = self._process._cpu()
+        if item != self._item:
+            self._item, self._cpu_start, self._wall_start = item, cpu, now
+        elif cpu - self._cpu_start > self._cpu_s:
+            used = cpu - self._cpu_start
+            raise _Stop("timeout", f"used {used:.1f} s of CPU, limit {self._cpu_s:.1f} s; killed")
+        elif now - self._wall_start > self._wall_s:
+            used = now - self._wall_start
+            raise _Stop("timeout", f"took {used:.1f} s of wall-clock time, limit {self._wall_s:.1f} s; killed")
+        if self._deadline is not None and now > self._deadline:
+            raise _Stop("timeout", "was running when the time for the whole batch was over; killed")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
