@@ -34,21 +34,22 @@ class Bridge(VerifiableEnvironment):
         return {"n": n, "edges": edges}, [f"{u}-{v}" for u, v in sorted(self._bridges(n, edges))]
 
     def _bridges(self, n, edges):
-        """The edges whose endpoints a search does not join without them."""
+        """Depth-first search: a tree edge is a bridge if no edge leads from below it back to above it."""
         neighbours = [[] for _ in range(n)]
         for u, v in edges:
             neighbours[u].append(v)
             neighbours[v].append(u)
-        return [edge for edge in edges if not self._joined_otherwise(neighbours, *edge)]
-
-    def _joined_otherwise(self, neighbours, u, v):
-        reached, stack = {u}, [u]
-        while stack and v not in reached:
-            here = stack.pop()
-            new = {there for there in neighbours[here] if (here, there) != (u, v)} - reached
-            reached |= new
-            stack += new
-        return v in reached
+        order, parent = {}, {}
+        stack = [(root, None) for root in range(n)]
+        while stack:
+            v, above = stack.pop()
+            if v not in order:
+                order[v], parent[v] = len(order), above
+                stack += [(w, v) for w in neighbours[v] if w not in order]
+        low = dict(order)  # the earliest vertex that each subtree reaches without its edge to the parent
+        for v in reversed(order):
+            low[v] = min([low[v]] + [low[w] if parent[w] == v else order[w] for w in neighbours[v] if w != parent[v]])
+        return [sorted((v, above)) for v, above in parent.items() if above is not None and low[v] == order[v]]
 
     def _prompt_generate(self, z):
         edges = ", ".join(f"({u}, {v})" for u, v in z["edges"])
@@ -58,10 +59,10 @@ class Bridge(VerifiableEnvironment):
         """The edges of the answer as u-v with u < v, or None if it holds anything else."""
         if len(y) > 50_000:
             return None
-        matches = [re.fullmatch(r"([0-9]{1,6})-([0-9]{1,6})", token) for token in y.replace(",", " ").split()]
-        if not matches or None in matches:
+        tokens = y.replace(",", " ").split()
+        if not tokens or not all(re.fullmatch(r"[0-9]{1,6}-[0-9]{1,6}", token) for token in tokens):
             return None
-        return ["{}-{}".format(*sorted(map(int, match.groups()))) for match in matches]
+        return ["{}-{}".format(*sorted(map(int, token.split("-")))) for token in tokens]
 
     def scorer(self, y, z, a):
         """Bridges found less other edges named, over all bridges; a repeated or unknown edge earns nothing."""
