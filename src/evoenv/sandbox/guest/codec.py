@@ -81,7 +81,10 @@ def _encode(value: Any, path: str, depth: int, budget: list[int]) -> Any:
     if kind is range:
         return {"~": "range", "v": [value.start, value.stop, value.step]}
     if kind is complex:
-        return {"~": "complex", "v": [_encode(value.real, path, depth, budget), _encode(value.imag, path, depth, budget)]}
+        return {
+            "~": "complex",
+            "v": [_encode(value.real, path, depth, budget), _encode(value.imag, path, depth, budget)],
+        }
     if kind in (bytes, bytearray):
         return {"~": kind.__name__, "v": value.hex()}
     raise NotSerialisable(f"{path} is a {kind.__name__}; use numbers, text, lists, tuples, dicts or sets")

@@ -20,8 +20,9 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from evoenv.sandbox.guest import codec
+
 METHODS = ("_generate", "_prompt_generate", "_process", "scorer")
-PASS_MARGIN = 1e-6
 
 
 class BadResult(TypeError):
@@ -86,6 +87,18 @@ def checked_prompt(value: Any) -> str:
     return value
 
 
+def storable(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Without what cannot be stored, such as a generator kept on self: instances are made anew from the seed."""
+    kept: dict[str, Any] = {}
+    for key, value in attributes.items():
+        try:
+            codec.encode(value)
+        except codec.NotSerialisable:
+            continue
+        kept[key] = value
+    return kept
+
+
 class Adapter:
     """Common face; subclasses say where an instance lives."""
 
@@ -119,8 +132,8 @@ class Adapter:
     def has_reference(self, task: Any) -> bool:
         return True
 
-    def with_reference(self, task: Any, reference: Any) -> Any:
-        """The same instance with another reference: tells scorers that compare from scorers that verify."""
+    def with_reference_of(self, task: Any, other: Any) -> Any:
+        """The same instance with another's reference: tells scorers that compare from scorers that verify."""
         raise NotImplementedError
 
     def freeze(self, task: Any) -> Callable[[], Any]:
@@ -155,8 +168,8 @@ class Functional(Adapter):
     def reference(self, task: Any) -> Any:
         return task[1]
 
-    def with_reference(self, task: Any, reference: Any) -> Any:
-        return task[0], reference
+    def with_reference_of(self, task: Any, other: Any) -> Any:
+        return task[0], other[1]
 
 
 class Stateful(Adapter):
@@ -182,13 +195,13 @@ class Stateful(Adapter):
 
     def latent(self, task: Any) -> Any:
         skip = {"ref_answer", "answer_markers", "passing_reward_threshold"}
-        return {key: value for key, value in vars(task).items() if key not in skip}
+        return storable({key: value for key, value in vars(task).items() if key not in skip})
 
     def reference(self, task: Any) -> Any:
         return task.ref_answer
 
-    def with_reference(self, task: Any, reference: Any) -> Any:
-        task.ref_answer = reference
+    def with_reference_of(self, task: Any, other: Any) -> Any:
+        task.ref_answer = other.ref_answer
         return task
 
     def freeze(self, task: Any) -> Callable[[], Any]:
@@ -222,14 +235,13 @@ class Rlve(Stateful):
     def score(self, environment: Any, task: Any, text: str) -> float:
         opener, closer = task.answer_markers
         raw = checked_score(task.scorer(f"{opener}{text}{closer}"))
-        if not -1.0 - PASS_MARGIN <= raw <= 1.0 + PASS_MARGIN:
+        if not -1.0 <= raw <= 1.0:
             raise BadScore(f"scorer returned {raw}, expected a float in [-1, 1]")
-        if raw >= task.passing_reward_threshold - PASS_MARGIN:
-            return 1.0
-        return max(0.0, raw)
+        # RLVE-Gym passes from 1 - 1e-6 on, which makes a count of 30 million that is off by one "right". We do not.
+        return 1.0 if raw >= task.passing_reward_threshold else max(0.0, raw)
 
     def latent(self, task: Any) -> Any:
-        return {key: value for key, value in task.parameter.items() if key not in self.REFERENCE_KEYS}
+        return storable({key: value for key, value in task.parameter.items() if key not in self.REFERENCE_KEYS})
 
     def reference(self, task: Any) -> Any:
         for key in self.REFERENCE_KEYS:
@@ -240,11 +252,10 @@ class Rlve(Stateful):
     def has_reference(self, task: Any) -> bool:
         return "reference_answer" in task.parameter
 
-    def with_reference(self, task: Any, reference: Any) -> Any:
+    def with_reference_of(self, task: Any, other: Any) -> Any:
         for key in self.REFERENCE_KEYS:
-            if key in task.parameter:
-                task.parameter[key] = reference
-                break
+            if key in other.parameter:
+                task.parameter[key] = other.parameter[key]
         return task
 
 

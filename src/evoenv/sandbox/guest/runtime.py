@@ -262,20 +262,25 @@ class Runtime:
         (seed, difficulty), (other_seed, other_difficulty), text = item
         adapter = self.adapter
         assert adapter is not None, "load comes first"
-        reference = adapter.reference(self._task(other_seed, other_difficulty))
-        task = adapter.with_reference(self._task(seed, difficulty), reference)
+        task = adapter.with_reference_of(self._task(seed, difficulty), self._task(other_seed, other_difficulty))
         return self._stage("scorer", adapter.score, adapter.new(), task, text)
 
     def _roundtrip(self, item: list[Any], args: dict[str, Any]) -> list[Any]:
-        """[prompt, score of a text] on an instance that went through the codec (functional dialect)."""
+        """[renders alike before, prompt kept, score before, score after] around one trip through the codec."""
         seed, difficulty, text = item
         adapter = self.adapter
         assert adapter is not None, "load comes first"
         environment, task = self._generate(seed, difficulty, False)
-        if adapter.dialect == "functional":
-            task = (codec.decode(codec.encode(task[0])), codec.decode(codec.encode(task[1])))
-        prompt = self._stage("_prompt_generate", adapter.prompt, environment, task)
-        return [prompt, self._stage("scorer", adapter.score, environment, task, text)]
+        if adapter.dialect != "functional":  # nothing travels: the object is made anew from the seed
+            return [True, True, 0.0, 0.0]
+        thaw = adapter.freeze(task)
+        stored = (codec.decode(codec.encode(task[0])), codec.decode(codec.encode(task[1])))
+        render, score = adapter.prompt, adapter.score
+        first, second = render(environment, thaw()), render(environment, thaw())
+        before = self._stage("scorer", score, environment, thaw(), text)
+        third = self._stage("_prompt_generate", render, environment, stored)
+        after = self._stage("scorer", score, environment, stored, text)
+        return [first == second, first == third, before, after]
 
     # ----------------------------------------------------------------- counterfactuals
 

@@ -1,0 +1,3 @@
+from evoenv.cli import main
+
+raise SystemExit(main())

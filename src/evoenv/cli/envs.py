@@ -1,0 +1,54 @@
+"""`evoenv envs`: list environments: the ten seeds, or those of a run."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from pathlib import Path
+from typing import Any
+
+from evoenv.cli.common import console, print_json
+from evoenv.environment.seeds import SEED_NAMES, seed_source
+from evoenv.records import environment_id
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser("envs", help="list environments", description=__doc__)
+    parser.add_argument(
+        "--run", dest="run_directory", type=Path, metavar="DIR", help="a run's environments instead of the seeds"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    rows = run_rows(arguments.run_directory) if arguments.run_directory else seed_rows()
+    if arguments.json:
+        print_json(rows)
+        return 0
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    columns = list(rows[0]) if rows else []
+    for column in columns:
+        table.add_column(column, style="dim" if column == "id" else "", no_wrap=column != "task")
+    for row in rows:
+        table.add_row(*(str(row[column]) for column in columns))
+    console().print(table if rows else "no environments")
+    return 0
+
+
+def seed_rows() -> list[dict[str, Any]]:
+    rows = []
+    for name in SEED_NAMES:
+        source = seed_source(name)
+        rows.append({"id": environment_id(source), "name": name, "origin": "seed", "task": first_line(source)})
+    return rows
+
+
+def first_line(source: str) -> str:
+    """The first line of the environment class's docstring."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef):
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+    return ""

@@ -1,0 +1,106 @@
+"""What a candidate showed when it ran: the instances that L2 drew, on which L3 to L5 build.
+
+Every later layer reuses these, so that an instance is generated once, not once per check.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+from evoenv.records import derive_seed
+from evoenv.sandbox.guest import codec
+from evoenv.sandbox.outcomes import Failed, Outcome
+
+SHALLOW_LEVELS = (0, 1, 2, 3, 4, 5)
+DEEP_LEVELS = (6, 8, 10)
+"""Where growth that breaks the time limit shows; only a few seeds each, because they may be dear."""
+
+
+class Caller(Protocol):
+    """The part of a worker that validation needs."""
+
+    @property
+    def description(self) -> dict[str, Any]: ...
+
+    @property
+    def failure(self) -> Failed | None: ...
+
+    def call(
+        self, op: str, items: Sequence[Any], args: dict[str, Any] | None = None, *, stop_on_death: bool = True
+    ) -> Sequence[Outcome]: ...
+
+    def close(self) -> None: ...
+
+
+OpenWorker = Callable[..., Caller]
+"""`open_worker(twin=True, instrument=True)`: another worker of the same source."""
+
+
+def canonical(value: Any) -> str:
+    """A comparable text of an encoded value."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """One instance as the worker sent it."""
+
+    seed: int
+    difficulty: int
+    prompt: str
+    latent: Any
+    reference: Any
+    full_reference: bool = True
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.seed, self.difficulty
+
+    @cached_property
+    def answer_key(self) -> str:
+        return canonical(self.reference)
+
+    @cached_property
+    def answer(self) -> Any:
+        """The reference as the Python value it was."""
+        return codec.decode(self.reference)
+
+
+@dataclass
+class Evidence:
+    """The worker at hand and all that was drawn from it."""
+
+    worker: Caller
+    open_worker: OpenWorker
+    levels: tuple[int, ...] = SHALLOW_LEVELS + DEEP_LEVELS
+    drawn: list[Drawn] = field(default_factory=list)
+    cost: dict[int, float] = field(default_factory=dict)
+    """Seconds that one instance of a level takes, drawn and scored."""
+
+    def at_level(self, difficulty: int) -> list[Drawn]:
+        return [instance for instance in self.drawn if instance.difficulty == difficulty]
+
+    def spread(self, count: int) -> list[Drawn]:
+        """About `count` instances, evenly over the levels, cheap levels first."""
+        by_level = [self.at_level(level) for level in self.levels]
+        chosen: list[Drawn] = []
+        for round_ in range(max((len(row) for row in by_level), default=0)):
+            for row in by_level:
+                if round_ < len(row):
+                    chosen.append(row[round_])
+                    if len(chosen) == count:
+                        return chosen
+        return chosen
+
+
+def seed_for(purpose: str, index: int) -> int:
+    """Seeds that look like those of training: hashed, of any size, with the small ones that people try."""
+    if index == 0:
+        return 0
+    if index == 1:
+        return 1
+    return derive_seed("validation", purpose, index) >> (31 if index % 2 else 0)

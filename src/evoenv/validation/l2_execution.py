@@ -1,0 +1,155 @@
+"""L2: the class loads, and generate → render → parse → score runs on every seed and level tried.
+
+A crash on one seed in twenty must show: a cheap candidate is drawn hundreds of times. A dear one is drawn
+less often, but never less than twice at each level, so that growth which breaks the limit is seen.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from evoenv.records import Finding
+from evoenv.sandbox.outcomes import Failed
+from evoenv.validation.codes import finding
+from evoenv.validation.evidence import DEEP_LEVELS, Drawn, Evidence, seed_for
+from evoenv.validation.texts import plain_text
+
+FIRST_SEEDS = 2
+SHALLOW_SEEDS = 48
+DEEP_SEEDS = 10
+LEVEL_SECONDS = 0.6
+"""Wall clock that further seeds of one level may take: dear levels get fewer."""
+
+
+def check_execution(evidence: Evidence, deadline: float) -> list[Finding]:
+    """Load, then draw instances in `evidence` and score each one's reference once."""
+    failure = evidence.worker.failure
+    if failure is not None:
+        return [_load_finding(failure)]
+    count = evidence.worker.description.get("levels")
+    if count is not None:  # explicit knobs: only these levels exist
+        evidence.levels = tuple(range(count))
+    findings = _draw(evidence, [(level, range(FIRST_SEEDS)) for level in evidence.levels], deadline)
+    if not findings:
+        plan = []
+        for level in evidence.levels:
+            wanted = DEEP_SEEDS if level in DEEP_LEVELS else SHALLOW_SEEDS
+            affordable = int(LEVEL_SECONDS / max(evidence.cost.get(level, 0.0), 1e-6))
+            plan.append((level, range(FIRST_SEEDS, max(FIRST_SEEDS + 2, min(wanted, affordable)))))
+        findings = _draw(evidence, plan, deadline)
+    if not findings:
+        findings = check_roundtrip(evidence)
+    return findings
+
+
+def _load_finding(failure: Failed) -> Finding:
+    if failure.kind == "timeout":
+        return finding("L2.too-slow", f"loading the file: {failure.message}")
+    if failure.kind == "memory":
+        return finding("L2.memory", f"loading the file: {failure.message}")
+    if failure.kind in ("killed", "protocol", "oversize"):
+        return finding("L2.killed", f"loading the file: {failure.message}")
+    return finding("L2.load", failure.message)
+
+
+def _draw(evidence: Evidence, plan: list[tuple[int, range]], deadline: float) -> list[Finding]:
+    """Draw instances level by level; all failures of one level are reported before the next is tried."""
+    for level, indices in plan:
+        seeds = [seed_for(f"level-{level}", index) for index in indices]
+        if time.monotonic() > deadline:
+            return [finding("L2.too-slow", f"the layer's time was used up before level {level} was done")]
+        started = time.perf_counter()
+        outcomes = evidence.worker.call("instances", [[seed, level] for seed in seeds])
+        failures: list[tuple[int, Failed]] = []
+        fresh: list[Drawn] = []
+        for seed, outcome in zip(seeds, outcomes, strict=True):
+            if isinstance(outcome, Failed):
+                failures.append((seed, outcome))
+            else:
+                fresh.append(Drawn(seed, level, *outcome.value))
+        evidence.drawn += fresh
+        findings = _failure_findings(failures, len(seeds), level) or _shape_findings(fresh)
+        if not findings:
+            findings = _score_references(evidence, fresh)
+        evidence.cost[level] = (time.perf_counter() - started) / max(1, len(seeds))
+        if findings:
+            return findings
+    return []
+
+
+def _failure_findings(failures: list[tuple[int, Failed]], tried: int, level: int) -> list[Finding]:
+    """One finding for each kind of failure, with a seed that shows it."""
+    seen: dict[str, Finding] = {}
+    crashes = [failure for _, failure in failures if failure.kind != "aborted"]
+    for seed, failure in failures:
+        if failure.kind == "aborted":
+            continue
+        code = failure_code(failure)
+        if code == "L2.raises" and len(crashes) * 4 < tried:
+            code = "L2.rare-crash"
+        if code not in seen:
+            where = f"seed {seed}, difficulty {level}: {failure.message}"
+            share = f" ({len(crashes)} of {tried} seeds)" if code == "L2.rare-crash" else ""
+            seen[code] = finding(code, where + share)
+    return list(seen.values())
+
+
+def failure_code(failure: Failed) -> str:
+    """The L2 code of a failed call."""
+    by_kind = {"timeout": "L2.too-slow", "memory": "L2.memory", "oversize": "L2.memory"}
+    if failure.kind in by_kind:
+        return by_kind[failure.kind]
+    if failure.kind != "exception":
+        return "L2.killed"
+    by_error = {
+        "NotSerialisable": "L2.not-serialisable",
+        "BadResult": "L2.bad-result",
+        "BadScore": "L2.score-range" if "finite" in failure.message else "L2.bad-result",
+        "NeedsParameters": "L2.needs-parameters",
+        "MemoryError": "L2.memory",
+    }
+    return by_error.get(failure.error, "L2.raises")
+
+
+def _shape_findings(fresh: list[Drawn]) -> list[Finding]:
+    findings: list[Finding] = []
+    for instance in fresh:
+        where = f"seed {instance.seed}, difficulty {instance.difficulty}"
+        if not instance.prompt.strip():
+            findings.append(finding("L2.empty-prompt", f"{where}: the prompt is {instance.prompt!r}"))
+        if instance.reference is None and instance.full_reference:
+            findings.append(finding("L2.no-answer", f"{where}: the reference answer is None"))
+        if findings:
+            break
+    return findings
+
+
+def _score_references(evidence: Evidence, fresh: list[Drawn]) -> list[Finding]:
+    """Parsing and scoring must run on each instance; whether the score is right is L5's question."""
+    items = [[instance.seed, instance.difficulty, plain_text(instance.answer)] for instance in fresh]
+    outcomes = evidence.worker.call("score", items)
+    failures: list[tuple[int, Failed]] = []
+    for instance, outcome in zip(fresh, outcomes, strict=True):
+        if isinstance(outcome, Failed):
+            failures.append((instance.seed, outcome))
+        elif not 0.0 <= outcome.value <= 1.0:
+            where = f"seed {instance.seed}, difficulty {instance.difficulty}"
+            return [finding("L2.score-range", f"{where}: the reference scores {outcome.value}; expected [0, 1]")]
+    return _failure_findings(failures, len(items), fresh[0].difficulty if fresh else 0)
+
+
+def check_roundtrip(evidence: Evidence) -> list[Finding]:
+    """An instance that was encoded and decoded must render and score as before."""
+    chosen = evidence.spread(len(evidence.levels) * 2)
+    items: list[Any] = [[drawn.seed, drawn.difficulty, plain_text(drawn.answer)] for drawn in chosen]
+    for drawn, outcome in zip(chosen, evidence.worker.call("roundtrip", items), strict=True):
+        where = f"seed {drawn.seed}, difficulty {drawn.difficulty}"
+        if isinstance(outcome, Failed):
+            return [finding("L2.roundtrip", f"{where}: after storage, {outcome.message}")]
+        renders_alike, prompt_kept, before, after = outcome.value
+        if renders_alike and not prompt_kept:  # a prompt that is never the same is L3's to name
+            return [finding("L2.roundtrip", f"{where}: the prompt changes after storage")]
+        if before != after:
+            return [finding("L2.roundtrip", f"{where}: scores {before} fresh and {after} after storage")]
+    return []

@@ -1,0 +1,95 @@
+"""L3: the same seed gives the same instance, prompt and answer — always.
+
+Four repetitions, each of which catches what the others cannot: again in the same process after other
+instances (global random, caches), on one long-lived object (state on self), in a separately started
+process with another PYTHONHASHSEED (order of sets, hash(), id()), and in another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evoenv.records import Finding
+from evoenv.sandbox.outcomes import Failed
+from evoenv.validation.codes import finding
+from evoenv.validation.evidence import Caller, Drawn, Evidence, canonical
+
+REPEATED = 72
+
+
+def check_determinism(evidence: Evidence) -> list[Finding]:
+    """Every way of repeating the draw; stops at the first that differs, with all that differs in it."""
+    chosen = evidence.spread(REPEATED)
+    findings = check_same_process(evidence, chosen[::-1])
+    if not findings:
+        findings = check_other_process(evidence, chosen)
+    if not findings:
+        findings = check_shared_object(evidence, chosen)
+    return findings
+
+
+def _differences(worker: Caller, chosen: Sequence[Drawn], args: dict[str, bool] | None = None) -> dict[str, str]:
+    """Draw again; for each part that differs, one example of what was seen and expected."""
+    found: dict[str, str] = {}
+    outcomes = worker.call("instances", [[drawn.seed, drawn.difficulty] for drawn in chosen], dict(args or {}))
+    for drawn, outcome in zip(chosen, outcomes, strict=True):
+        where = f"seed {drawn.seed}, difficulty {drawn.difficulty}"
+        if isinstance(outcome, Failed):
+            if outcome.kind != "aborted":
+                found.setdefault("instance", f"{where}: worked the first time, then {outcome.message}")
+            continue
+        prompt, latent, reference, _ = outcome.value
+        if canonical(latent) != canonical(drawn.latent):
+            found.setdefault("instance", f"{where}: {_excerpt(canonical(drawn.latent), canonical(latent))}")
+        if prompt != drawn.prompt:
+            found.setdefault("prompt", f"{where}: {_excerpt(drawn.prompt, prompt)}")
+        if canonical(reference) != drawn.answer_key:
+            found.setdefault("answer", f"{where}: {_excerpt(drawn.answer_key, canonical(reference))}")
+    return found
+
+
+def _excerpt(before: str, after: str) -> str:
+    """The two texts from where they part."""
+    start = next((i for i, (x, y) in enumerate(zip(before, after, strict=False)) if x != y), 0)
+    start = max(0, start - 15)
+    return f"first …{before[start : start + 50]!r}, then …{after[start : start + 50]!r}"
+
+
+def check_same_process(evidence: Evidence, chosen: Sequence[Drawn]) -> list[Finding]:
+    """Again, after everything else was generated in between."""
+    found = _differences(evidence.worker, chosen)
+    return [finding(f"L3.{part}-unstable", f"repeated in the same process: {seen}") for part, seen in found.items()]
+
+
+def check_other_process(evidence: Evidence, chosen: Sequence[Drawn]) -> list[Finding]:
+    """In a second interpreter with another hash seed and another memory layout."""
+    twin = evidence.open_worker(twin=True)
+    try:
+        found = _differences(twin, chosen)
+        if not found:
+            return []
+        # The same fresh process, the original order: what still differs depends on the process, not on order.
+        again = evidence.open_worker(twin=False)
+        try:
+            elsewhere = _differences(again, chosen)
+        finally:
+            again.close()
+    finally:
+        twin.close()
+    if elsewhere:
+        code, text = "L3.hidden-state", "in a fresh process, generated in another order"
+        return [finding(code, f"{text}: the {part} differs: {seen}") for part, seen in elsewhere.items()]
+    return [
+        finding("L3.hash-order", f"with another PYTHONHASHSEED the {part} differs: {seen}")
+        for part, seen in found.items()
+    ]
+
+
+def check_shared_object(evidence: Evidence, chosen: Sequence[Drawn]) -> list[Finding]:
+    """On one object that generates everything, in an order that mixes levels, each instance twice."""
+    doubled = [*chosen, *chosen[::-1]]
+    found = _differences(evidence.worker, doubled, {"shared": True})
+    return [
+        finding("L3.hidden-state", f"on an object that generated other instances before, the {part} differs: {seen}")
+        for part, seen in found.items()
+    ]

@@ -1,0 +1,264 @@
+"""L5: the scorer can be trusted with rewards.
+
+The reference scores 1 in some plain form; what is changed, malformed, empty, over-long or a flood does
+not; nothing raises, hangs or remembers; the prompt does not give the answer away. Families are told by
+behaviour, not by name:
+
+- *compare*: only answer and reference matter (another instance with the same reference scores alike).
+  Any changed value that still scores 1 is a fault.
+- *verify*: the instance matters: other answers may be valid, so changed answers are judged by their share.
+- *graded* (either of the above): some answer scores strictly between 0 and 1. Then "less than 1" is asked
+  where *exact* scorers must give 0.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from evoenv.records import Finding
+from evoenv.sandbox.outcomes import Failed, Ok
+from evoenv.validation.codes import finding
+from evoenv.validation.evidence import Drawn, Evidence, canonical
+from evoenv.validation.leaks import check_answer_in_prompt, check_shortcuts
+from evoenv.validation.probes import FULL, Probe, Solved, WrongAnswers, answer_options, score, solve, wrong_answers
+from evoenv.validation.texts import MALFORMED
+from evoenv.validation.witness import find_witnesses
+
+REFERENCES = 40
+PROBED = 20
+PERMISSIVE = 0.5
+
+
+@dataclass(frozen=True)
+class Family:
+    graded: bool
+    compares: bool
+
+    @property
+    def name(self) -> str:
+        return "graded" if self.graded else "exact" if self.compares else "feasibility"
+
+
+def check_scorer(evidence: Evidence) -> tuple[Family | None, list[Finding]]:
+    """The scorer's family and every finding of the layer."""
+    chosen = evidence.spread(REFERENCES)
+    if all(instance.full_reference for instance in chosen):
+        solved, findings = check_references(evidence, chosen)
+    else:
+        solved, findings = find_witnesses(evidence, chosen)
+    if findings:
+        return None, findings
+    options = answer_options(solved)
+    probed = solved[:: max(1, len(solved) // PROBED)][:PROBED]
+    wrong = wrong_answers(evidence, probed, options)
+    family = tell_family(evidence, probed, wrong)
+    findings += check_failures(wrong.all())
+    findings += check_changed(wrong, family)
+    findings += check_flooded(wrong.flooded, family)
+    findings += check_malformed(wrong, family, probed)
+    findings += check_consolation(wrong, family)
+    findings += check_memory(evidence, probed, wrong)
+    findings += check_parser(evidence, probed)
+    findings += check_answer_in_prompt(evidence.drawn, {one.instance.key: one.text for one in solved}, solved)
+    findings += check_shortcuts(evidence, solved)
+    return family, findings
+
+
+def check_references(evidence: Evidence, chosen: Sequence[Drawn]) -> tuple[list[Solved], list[Finding]]:
+    """Each reference, written plainly, scores 1."""
+    solved, unsolved, broken = solve(evidence, chosen)
+    if broken:
+        return solved, check_failures(broken)
+    if unsolved:
+        one = unsolved[0]
+        seen = f"seed {one.seed}, difficulty {one.difficulty}: no plain form of {one.answer_key[:80]} scores 1"
+        return solved, [finding("L5.reference-rejected", f"{seen} ({len(unsolved)} of {len(chosen)} instances)")]
+    return solved, []
+
+
+def tell_family(evidence: Evidence, solved: Sequence[Solved], wrong: WrongAnswers) -> Family:
+    """Graded by what scores were seen; comparing by swapping references between instances."""
+    graded = any(probe.score is not None and 0.0 < probe.score < FULL for probe in wrong.changed + wrong.foreign)
+    pairs = [(one, solved[(i + 1) % len(solved)]) for i, one in enumerate(solved)]
+    pairs = [(one, other) for one, other in pairs if one.instance.answer_key != other.instance.answer_key]
+    outcomes = evidence.worker.call(
+        "swapped",
+        [[list(one.instance.key), list(other.instance.key), other.text] for one, other in pairs],
+        stop_on_death=False,
+    )
+    accepted = sum(isinstance(outcome, Ok) and outcome.value >= FULL for outcome in outcomes)
+    return Family(graded, compares=bool(pairs) and accepted == len(pairs))
+
+
+# --------------------------------------------------------------------------- judging the probes
+
+
+def check_failures(probes: Iterable[Probe]) -> list[Finding]:
+    """The scorer never raises, hangs or dies, and stays in [0, 1]: one finding for each way it did not."""
+    found: dict[str, Finding] = {}
+    for probe in probes:
+        if isinstance(probe.outcome, Failed):
+            kind = probe.outcome.kind
+            if kind == "aborted":
+                continue
+            code = {"exception": "L5.scorer-raises", "timeout": "L5.scorer-slow"}.get(kind, "L5.scorer-died")
+            if probe.outcome.error == "BadScore":
+                code = "L5.score-range"
+            found.setdefault(code, finding(code, f"{probe.describe()}: {probe.outcome.message}"))
+        elif not 0.0 <= probe.outcome.value <= 1.0:
+            seen = f"{probe.describe()} scores {probe.outcome.value}; expected [0, 1]"
+            found.setdefault("L5.score-range", finding("L5.score-range", seen))
+    return list(found.values())
+
+
+def check_changed(wrong: WrongAnswers, family: Family) -> list[Finding]:
+    """A changed reference scores less than 1, and 0 where the scorer compares exactly."""
+    scored = [probe for probe in wrong.changed if probe.score is not None and not probe.may_be_valid]
+    if family.graded:  # a ratio cannot tell a count of billions from its neighbour; nobody learns from that
+        scored = [probe for probe in scored if not probe.negligible]
+    accepted = [probe for probe in scored if (probe.score or 0.0) >= FULL]
+    if family.compares and accepted:
+        kinds = Counter(probe.kind.partition(":")[2] for probe in accepted)
+        seen = f"{accepted[0].describe()} (reference {kinds.most_common(1)[0][0]}) scores 1"
+        return [finding("L5.perturbed-accepted", f"{seen}; {len(accepted)} of {len(scored)} changed references do")]
+    if not family.compares:
+        everything = scored + [probe for probe in wrong.foreign if probe.score is not None]
+        passing = [probe for probe in everything if (probe.score or 0.0) >= FULL]
+        if everything and len(passing) > PERMISSIVE * len(everything):
+            seen = f"{len(passing)} of {len(everything)} wrong answers score 1; {passing[0].describe()} does"
+            return [finding("L5.permissive", seen)]
+        always = _kinds_always_accepted(scored)
+        if always:
+            probe = always[0]
+            kind = probe.kind.partition(":")[2]
+            seen = f"{probe.describe()} scores 1, as does every reference that is changed that way ({kind})"
+            return [finding("L5.perturbed-accepted", seen)]
+    return []
+
+
+def _kinds_always_accepted(scored: Sequence[Probe]) -> list[Probe]:
+    """Probes of a kind of change that never costs anything: some condition is not verified at all."""
+    by_kind: defaultdict[str, list[Probe]] = defaultdict(list)
+    for probe in scored:
+        by_kind[probe.kind].append(probe)
+    return [
+        probes[0]
+        for probes in by_kind.values()
+        if len(probes) >= 8 and all((probe.score or 0.0) >= FULL for probe in probes)
+    ]
+
+
+def check_flooded(flooded: Sequence[Probe], family: Family) -> list[Finding]:
+    """The right answer among others earns less than the right answer alone; nothing at all where exact.
+
+    Where answers are verified, a flood may happen to be valid: it must not be so for most instances.
+    """
+    limit = FULL if family.graded else 1e-12
+    paid = [probe for probe in flooded if probe.score is not None and probe.score >= limit]
+    if not paid:
+        return []
+    by_kind = Counter(probe.kind for probe in flooded)
+    for kind, count in Counter(probe.kind for probe in paid).most_common():
+        if family.compares or count > PERMISSIVE * by_kind[kind]:
+            probe = next(probe for probe in paid if probe.kind == kind)
+            return [finding("L5.flood-rewarded", f"{probe.describe()} scores {probe.score:g}")]
+    return []
+
+
+def check_malformed(wrong: WrongAnswers, family: Family, solved: Sequence[Solved]) -> list[Finding]:
+    """What is no answer earns nothing.
+
+    Two kinds of mercy: where answers are words, a word is at least of the right type; where answers are
+    verified, "nothing" may be a valid move, so an empty answer is a fault only where it always pays.
+    """
+    right = {one.instance.key: one.text.strip() for one in solved}
+    judged = [probe for probe in wrong.empty if right.get(probe.instance.key)]
+    floor = 0.5 if family.graded and not family.compares else 1e-12
+    paid = [probe for probe in judged if probe.score is not None and probe.score >= floor]
+    if paid and (family.compares or len(paid) == len(judged)):
+        return [finding("L5.empty-rewarded", f"{paid[0].describe()} scores {paid[0].score:g}; expected 0")]
+    wordy = any(isinstance(one.value, str) and any(c.isalpha() for c in one.value) for one in solved)
+    for probe in wrong.malformed + wrong.overlong:
+        if not probe.score or not right.get(probe.instance.key) or probe.text.strip() == right[probe.instance.key]:
+            continue
+        if family.graded and wordy and probe.score < 0.5:
+            continue
+        if probe.kind == "overlong" and family.graded and probe.score < FULL:
+            continue  # many numbers, or a huge one, are numbers: graded scorers may say how far off they are
+        if not family.compares and probe.score < floor:
+            continue
+        return [finding("L5.malformed-rewarded", f"{probe.describe()} scores {probe.score:g}; expected 0")]
+    return []
+
+
+def check_consolation(wrong: WrongAnswers, family: Family) -> list[Finding]:
+    """Graded means graded: the same credit for every wrong answer only teaches the solver to say something."""
+    scores = [
+        probe.score for probe in wrong.changed + wrong.foreign if probe.score is not None and not probe.may_be_valid
+    ]
+    wrong_scores = [value for value in scores if value < FULL]
+    if family.graded and len(wrong_scores) >= 20 and min(wrong_scores) == max(wrong_scores) > 0.0:
+        seen = f"all {len(wrong_scores)} wrong answers tried score {wrong_scores[0]:g}"
+        return [finding("L5.consolation", seen)]
+    return []
+
+
+# --------------------------------------------------------------------------- memory and leaks of the parser
+
+
+def check_memory(evidence: Evidence, solved: Sequence[Solved], wrong: WrongAnswers) -> list[Finding]:
+    """On one long-lived object, in two orders: right, wrong, right. Scores must be those of a fresh object."""
+    rows: list[tuple[Drawn, str, str, bool, str]] = []
+    expected: list[float] = []
+    texts = {probe.instance.key: probe for probe in wrong.foreign + wrong.changed if probe.score is not None}
+    for one in solved[:8]:
+        probe = texts.get(one.instance.key)
+        sequence = [(one.text, 1.0), ("???", 0.0), (one.text, 1.0), (one.text, 1.0)]
+        if probe is not None and probe.score is not None:
+            sequence = [(probe.text, probe.score), *sequence, (probe.text, probe.score), (probe.text, probe.score)]
+        for text, value in sequence:
+            if text == "???":
+                continue
+            rows.append((one.instance, "memory", text, False, ""))
+            expected.append(value)
+    for args in ({"shared": True}, {}):
+        for probe, value in zip(score(evidence, rows, **args), expected, strict=True):
+            if probe.score is None or abs(probe.score - value) > 1e-9:
+                got = (
+                    f"scores {probe.score:g}" if probe.score is not None else str(getattr(probe.outcome, "message", ""))
+                )
+                seen = f"{probe.describe()} scored {value:g} on a fresh object; after other answers it {got}"
+                return [finding("L5.parser-memory", seen)]
+    return []
+
+
+def check_parser(evidence: Evidence, solved: Sequence[Solved]) -> list[Finding]:
+    """`_process` turns no garbage into the reference, and reads the same text the same way each time."""
+    garbage = [text for text in MALFORMED if text not in ("None", "null", "[]", "{}", "()")]
+    chosen = solved[:4]
+    items = [[*one.instance.key, text] for one in chosen for text in garbage]
+    owners = [one for one in chosen for _ in garbage]
+    outcomes = evidence.worker.call("parse", items, stop_on_death=False)
+    for one, item, outcome in zip(owners, items, outcomes, strict=True):
+        if isinstance(outcome, Failed) or outcome.value[0] != "value" or outcome.value[1] is None:
+            continue
+        parsed = canonical(outcome.value[1])
+        trivial = parsed in ("[]", "{}", '""', "0", "false")
+        if parsed == one.instance.answer_key and not trivial and str(item[2]).strip() != one.text.strip():
+            where = f"seed {one.instance.seed}, difficulty {one.instance.difficulty}"
+            return [finding("L5.parser-leaks", f"{where}: _process({item[2]!r}) gives the reference {parsed[:60]}")]
+    texts = [[*one.instance.key, one.text] for one in chosen]
+    return _check_parser_order(evidence, texts)
+
+
+def _check_parser_order(evidence: Evidence, texts: list[list[object]]) -> list[Finding]:
+    """The same texts forwards and backwards on the shared object."""
+    forward = evidence.worker.call("parse", texts, stop_on_death=False)
+    backward = evidence.worker.call("parse", texts[::-1], stop_on_death=False)[::-1]
+    for text, first, second in zip(texts, forward, backward, strict=True):
+        if isinstance(first, Ok) and isinstance(second, Ok) and canonical(first.value) != canonical(second.value):
+            seen = f"_process({str(text[2])[:60]!r}) gives {canonical(first.value)[:60]}, later {canonical(second.value)[:60]}"
+            return [finding("L5.parser-memory", seen)]
+    return []

@@ -1,0 +1,230 @@
+"""What the scorer said to right, wrong and absurd answers: the raw material of L5 (and of reviews).
+
+Everything is scored in a few batched calls; the judging is in `l5_scorer`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evoenv.sandbox.outcomes import Failed, Ok, Outcome
+from evoenv.validation.evidence import Drawn, Evidence
+from evoenv.validation.texts import EMPTY, FORMS, MALFORMED, ODD, PART_FORMS, Render, join_options, overlong, variants
+
+RIGHT = 1.0 - 1e-9
+"""A right answer may lose this much to rounding."""
+FULL = 1.0 - 1e-13
+"""A wrong answer from here on is taken for right: a ratio of counts near a billion is not."""
+OPTIONS_AT_MOST = 8
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One answer given to one instance's scorer."""
+
+    instance: Drawn
+    kind: str
+    text: str
+    outcome: Outcome
+    may_be_valid: bool = False
+    label: str = ""
+    negligible: bool = False
+    """Changed by less than a billionth."""
+
+    @property
+    def score(self) -> float | None:
+        return self.outcome.value if isinstance(self.outcome, Ok) else None
+
+    def describe(self) -> str:
+        shown = self.label or (repr(self.text) if len(self.text) <= 60 else repr(self.text[:57]) + "…")
+        return f"seed {self.instance.seed}, difficulty {self.instance.difficulty}: the answer {shown}"
+
+
+@dataclass(frozen=True)
+class Solved:
+    """An instance with an answer text that scores 1, the form it is written in, and the value it writes."""
+
+    instance: Drawn
+    text: str
+    form: Render
+    value: Any
+
+
+def score(evidence: Evidence, items: Sequence[tuple[Drawn, str, str, bool, str]], **args: Any) -> list[Probe]:
+    """Score (instance, kind, text, may_be_valid, label) items in one batch."""
+    calls = [[instance.seed, instance.difficulty, text] for instance, _, text, _, _ in items]
+    outcomes = evidence.worker.call("score", calls, args or None, stop_on_death=False)
+    return [
+        Probe(instance, kind, text, outcome, may_be_valid, label, negligible=_negligible(instance.answer, text))
+        for (instance, kind, text, may_be_valid, label), outcome in zip(items, outcomes, strict=True)
+    ]
+
+
+def _negligible(answer: Any, text: str) -> bool:
+    """Whether a number was changed by less than a billionth of itself."""
+    number = str(answer).strip()
+    if (
+        len(number) < 10
+        or not (number.lstrip("-").isdigit() and text.strip().lstrip("-").isdigit())
+        or len(number) > 4000
+    ):
+        return False
+    return abs(int(number) - int(text)) * 10**9 < abs(int(number)) if len(text) <= 4000 else False
+
+
+# --------------------------------------------------------------------------- right answers
+
+
+def solve(evidence: Evidence, chosen: Sequence[Drawn]) -> tuple[list[Solved], list[Drawn], list[Probe]]:
+    """Write each reference so that it scores 1: (solved, unsolved, what failed instead of scoring).
+
+    The form that works for the first instances is tried first for the rest: most candidates need one call.
+    """
+    ranking: Counter[Render] = Counter()
+    solved: list[Solved] = []
+    unsolved: list[Drawn] = []
+    broken: list[Probe] = []
+    pending = list(chosen)
+    while pending:
+        batch, pending = (pending[:4], pending[4:]) if not ranking else (pending, [])
+        best = [form for form, _ in ranking.most_common(2)]
+        left = _try_forms(evidence, batch, best, ranking, solved, broken) if best else batch
+        left = _try_forms(evidence, left, FORMS, ranking, solved, broken)
+        left = _try_forms(evidence, left, PART_FORMS, ranking, solved, broken)
+        unsolved += left
+        if broken:
+            break
+    return solved, unsolved, broken
+
+
+def _try_forms(
+    evidence: Evidence,
+    batch: Sequence[Drawn],
+    forms: Sequence[Render],
+    ranking: Counter[Render],
+    solved: list[Solved],
+    broken: list[Probe],
+) -> list[Drawn]:
+    """Solve what these forms can solve; return what is left."""
+    items: list[tuple[Drawn, str, str, bool, str]] = []
+    used: list[Render] = []
+    for instance in batch:
+        texts: dict[str, Render] = {}
+        for form in forms:
+            text = form(instance.answer)
+            if text is not None:
+                texts.setdefault(text, form)
+        for text, form in texts.items():
+            items.append((instance, "reference", text, False, ""))
+            used.append(form)
+    found: set[tuple[int, int]] = set()
+    for probe, form in zip(score(evidence, items), used, strict=True):
+        if isinstance(probe.outcome, Failed):
+            broken.append(probe)
+        elif probe.score is not None and probe.score >= RIGHT and probe.instance.key not in found:
+            found.add(probe.instance.key)
+            ranking[form] += 1
+            solved.append(Solved(probe.instance, probe.text, form, probe.instance.answer))
+    return [instance for instance in batch if instance.key not in found]
+
+
+# --------------------------------------------------------------------------- wrong answers
+
+
+@dataclass
+class WrongAnswers:
+    """Probes of one kind each, by what they test."""
+
+    changed: list[Probe] = field(default_factory=list)
+    foreign: list[Probe] = field(default_factory=list)
+    """References of other instances."""
+    flooded: list[Probe] = field(default_factory=list)
+    malformed: list[Probe] = field(default_factory=list)
+    empty: list[Probe] = field(default_factory=list)
+    odd: list[Probe] = field(default_factory=list)
+    """Odd ways to write a number: they may earn what they say, but must not raise."""
+    overlong: list[Probe] = field(default_factory=list)
+
+    def all(self) -> list[Probe]:
+        return [*self.changed, *self.foreign, *self.flooded, *self.malformed, *self.empty, *self.odd, *self.overlong]
+
+
+def wrong_answers(evidence: Evidence, solved: Sequence[Solved], options: Sequence[str]) -> WrongAnswers:
+    """Every wrong answer that the instances at hand suggest, scored."""
+    plan: list[tuple[Drawn, str, str, bool, str]] = []
+    for index, one in enumerate(solved):
+        plan += _changed(one)
+        plan += _foreign(one, solved, index)
+        plan += _flooded(one, options)
+    for one in [*solved[:3], *solved[-2:]]:
+        plan += [(one.instance, "malformed", text, False, "") for text in MALFORMED]
+        plan += [(one.instance, "odd", text, False, "") for text in ODD]
+        plan += [(one.instance, "empty", text, False, "") for text in EMPTY]
+    if solved:
+        middle = solved[len(solved) // 2]
+        plan += [(middle.instance, "overlong", text, False, name) for name, text in overlong(middle.text)]
+    result = WrongAnswers()
+    for probe in score(evidence, list(dict.fromkeys(plan))):
+        family = probe.kind.partition(":")[0]
+        getattr(result, family).append(probe)
+    return result
+
+
+def _changed(one: Solved) -> list[tuple[Drawn, str, str, bool, str]]:
+    """Variants of the value, written in the form that works."""
+    rows = []
+    for variant in variants(one.value):
+        text = one.form(variant.value)
+        if text is None and isinstance(one.value, tuple):
+            text = one.form(tuple(variant.value))
+        if text is not None and text.strip() and text.strip() != one.text.strip():
+            rows.append((one.instance, f"changed:{variant.kind}", text, variant.may_be_valid, ""))
+    return rows
+
+
+def _foreign(one: Solved, solved: Sequence[Solved], index: int) -> list[tuple[Drawn, str, str, bool, str]]:
+    others = [solved[(index + step) % len(solved)] for step in (1, 2, 5)] if len(solved) > 1 else []
+    return [
+        (one.instance, "foreign", other.text, False, "")
+        for other in others
+        if other.text.strip() != one.text.strip() and other.text.strip()
+    ]
+
+
+def _flooded(one: Solved, options: Sequence[str]) -> list[tuple[Drawn, str, str, bool, str]]:
+    """The right answer hidden among wrong ones: never first, never last, so that no honest parser finds it."""
+    text = one.text
+    wrong = list(
+        dict.fromkeys(rendered for v in variants(one.value) if (rendered := one.form(v.value)) and rendered.strip())
+    )
+    wrong = [other for other in wrong if other.strip() != text.strip()][:4]
+    rows: list[tuple[Drawn, str, str, bool, str]] = []
+    if len(wrong) >= 2:
+        for separator in (" ", ", ", "\n"):
+            rows.append((one.instance, "flooded:listed", separator.join([wrong[0], text, *wrong[1:]]), False, ""))
+        rows.append((one.instance, "flooded:or", f"{wrong[0]} or {text} or {wrong[1]}", False, ""))
+    if text.lstrip("-").isdigit() and len(text) < 7:
+        middle = int(text)
+        counted = " ".join(str(n) for n in range(middle - 60, middle + 61))
+        rows.append((one.instance, "flooded:counted", counted, False, "every number around the right one"))
+    if isinstance(one.value, list | tuple | set | frozenset) and len(one.value) >= 2:
+        many = [other.value for other in variants(list(one.value)) if other.kind in ("extra", "first-changed")]
+        flooded = [*one.value, *(item for value in many for item in value)]
+        long = one.form(flooded)
+        if long is not None:
+            rows.append((one.instance, "flooded:extended", long, False, ""))
+    if 2 <= len(options) <= OPTIONS_AT_MOST and text in options:
+        rows += [(one.instance, "flooded:options", listed, False, "") for listed in join_options(options)]
+        rows += [(one.instance, "flooded:options", listed, False, "") for listed in join_options(options[::-1])]
+    return rows
+
+
+def answer_options(solved: Sequence[Solved]) -> list[str]:
+    """The answers, where there are only a few words to choose from."""
+    texts = Counter(one.text for one in solved)
+    if 2 <= len(texts) <= OPTIONS_AT_MOST and not all(text.lstrip("-").isdigit() for text in texts):
+        return sorted(texts)
+    return []

@@ -1,0 +1,370 @@
+"""Answers as text: the plain forms that a prompt may ask for, and wrong variants of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+Render = Callable[[Any], str | None]
+"""Writes an answer in one form; None where the form does not fit the value."""
+
+
+def scalar_text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return repr(value)
+    return str(value)
+
+
+def plain_text(value: Any) -> str:
+    """The first form to try: text as it is, sequences joined by spaces, the rest by str()."""
+    if isinstance(value, list | tuple) and not any(isinstance(item, list | tuple | dict | set) for item in value):
+        return " ".join(scalar_text(item) for item in value)
+    return scalar_text(value)
+
+
+def _items(value: Any) -> list[Any] | None:
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=lambda item: (str(type(item)), item if isinstance(item, int | float) else str(item)))
+    if isinstance(value, list | tuple) or type(value).__name__ == "deque":
+        return list(value)
+    return None
+
+
+def _joined(separator: str) -> Render:
+    def render(value: Any) -> str | None:
+        items = _items(value)
+        if items is None or any(_items(item) is not None or isinstance(item, dict) for item in items):
+            return None
+        return separator.join(scalar_text(item) for item in items)
+
+    return render
+
+
+def _rows(outer: str, inner: str, frame: str = "{}") -> Render:
+    def render(value: Any) -> str | None:
+        items = _items(value)
+        if not items:
+            return None
+        rows = [_items(item) for item in items]
+        if any(row is None for row in rows):
+            return None
+        return outer.join(frame.format(inner.join(scalar_text(part) for part in row or ())) for row in rows)
+
+    return render
+
+
+def _pairs(outer: str, inner: str) -> Render:
+    def render(value: Any) -> str | None:
+        if not isinstance(value, dict):
+            return None
+        return outer.join(f"{scalar_text(key)}{inner}{plain_text(item)}" for key, item in value.items())
+
+    return render
+
+
+def _as_json(value: Any) -> str | None:
+    if isinstance(value, set | frozenset):
+        value = _items(value)
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _word(true: str, false: str) -> Render:
+    return lambda value: (true if value else false) if isinstance(value, bool) else None
+
+
+def _decimals(places: int) -> Render:
+    return lambda value: f"{value:.{places}f}" if isinstance(value, float) else None
+
+
+def _as_tuple(value: Any) -> str | None:
+    items = _items(value)
+    return None if items is None else str(tuple(items))
+
+
+def _as_list(value: Any) -> str | None:
+    items = _items(value)
+    return None if items is None else str([list(item) if isinstance(item, tuple) else item for item in items])
+
+
+def _latex_free(value: Any) -> str | None:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else None
+
+
+FORMS: tuple[Render, ...] = (
+    plain_text,
+    str,
+    _joined(", "),
+    _joined(","),
+    _joined("\n"),
+    _as_json,
+    _as_list,
+    _as_tuple,
+    _joined(""),
+    _joined(" -> "),
+    _joined("->"),
+    _joined("; "),
+    _joined("-"),
+    _joined(" | "),
+    _rows("\n", " "),
+    _rows("\n", ","),
+    _rows("\n", ", "),
+    _rows("\n", ""),
+    _rows(" ", "-"),
+    _rows(", ", "-"),
+    _rows("\n", "-"),
+    _rows(" ", ","),
+    _rows("; ", ", "),
+    _rows("; ", " "),
+    _rows(";", ","),
+    _rows(", ", " "),
+    _rows(" ", " "),
+    _rows(", ", ", ", "({})"),
+    _rows(" ", ", ", "({})"),
+    _rows(" ", ",", "({})"),
+    _rows(",", ",", "({})"),
+    _rows(", ", ",", "({})"),
+    _rows("\n", ", ", "({})"),
+    _rows("\n", " ", "({})"),
+    _pairs("\n", ": "),
+    _pairs(", ", ": "),
+    _pairs(", ", "="),
+    _pairs("\n", "="),
+    _pairs("\n", " "),
+    _pairs(" ", ":"),
+    _pairs(" ", "="),
+    _word("Yes", "No"),
+    _word("yes", "no"),
+    _word("YES", "NO"),
+    _word("true", "false"),
+    _word("TRUE", "FALSE"),
+    _word("1", "0"),
+    _decimals(2),
+    _decimals(1),
+    _decimals(3),
+    _decimals(4),
+    _decimals(6),
+    _latex_free,
+)
+
+
+def _part(index: int, form: Render) -> Render:
+    """A form of one part of a compound reference such as (best value, items) or {"value": …, "items": …}."""
+
+    def render(value: Any) -> str | None:
+        parts = list(value.values()) if isinstance(value, dict) else _items(value)
+        if parts is None or not 1 < len(parts) <= 4 or index >= len(parts):
+            return None
+        return form(parts[index])
+
+    return render
+
+
+PART_FORMS: tuple[Render, ...] = tuple(_part(index, form) for index in range(4) for form in FORMS[:16])
+"""Tried only when no form of the whole scores 1."""
+
+
+# --------------------------------------------------------------------------- wrong variants
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A wrong answer made from a right one. `may_be_valid`: order or repetition, which many tasks forgive."""
+
+    kind: str
+    value: Any
+    may_be_valid: bool = False
+
+
+_INTEGER = re.compile(r"-?\d+")
+_TOKENS = re.compile(r"-?\d+|[A-Za-z]+|[^\sA-Za-z0-9]|\s+")
+
+
+def variants(value: Any) -> list[Variant]:
+    """Wrong answers near a right one, as values of the same shape (to be written in the same form)."""
+    if isinstance(value, bool):
+        return [Variant("negated", not value)]
+    if isinstance(value, int):
+        changed = {
+            "plus-one": value + 1,
+            "minus-one": value - 1,
+            "plus-ten": value + 10,
+            "doubled": value * 2,
+            "negated": -value,
+            "zero": 0,
+            "far": value + 10**6 + 3,
+        }
+        return [Variant(kind, other) for kind, other in changed.items() if other != value]
+    if isinstance(value, float):
+        step = 1.0 + abs(value) * 0.25
+        return [
+            Variant("plus-quarter", value + step),
+            Variant("minus-quarter", value - step),
+            Variant("far", value * 7 + 1e6),
+        ]
+    if isinstance(value, str):
+        return _text_variants(value)
+    if isinstance(value, dict):
+        return _dict_variants(value)
+    items = _items(value)
+    return [] if items is None else _sequence_variants(items)
+
+
+def _text_variants(text: str) -> list[Variant]:
+    numbers = list(_INTEGER.finditer(text))
+    if (
+        text.strip()
+        and numbers
+        and len("".join(match.group() for match in numbers)) * 2 >= len(text.replace(" ", "").replace("\n", ""))
+    ):
+        return _numeric_text_variants(text, numbers)
+    result: list[Variant] = []
+    if text:
+        swapped = "".join(_other_character(c) if i == len(text) // 2 else c for i, c in enumerate(text))
+        result += [Variant("letter-changed", swapped), Variant("letter-added", text + _other_character(text[-1]))]
+        if len(text) > 1:
+            result.append(Variant("letter-dropped", text[:-1]))
+            if text[::-1] != text:
+                result.append(Variant("reversed", text[::-1]))
+        words = text.split()
+        if len(words) > 1:
+            result.append(Variant("word-dropped", " ".join(words[:-1])))
+    return [
+        variant
+        for variant in result
+        if variant.value.strip() and variant.value.strip().casefold() != text.strip().casefold()
+    ]
+
+
+def _numeric_text_variants(text: str, numbers: list[re.Match[str]]) -> list[Variant]:
+    """A text of numbers: change, drop or add one, keeping everything between them."""
+    result: list[Variant] = []
+    for kind, index, delta in (("plus-one", 0, 1), ("last-plus-one", -1, 1), ("minus-one", len(numbers) // 2, -1)):
+        match = numbers[index]
+        if len(match.group()) < 1000:
+            changed = str(int(match.group()) + delta).zfill(len(match.group()))
+            result.append(Variant(kind, text[: match.start()] + changed + text[match.end() :]))
+    if len(numbers) > 1:
+        result.append(Variant("dropped", text[: numbers[-1].start()].rstrip(" ,;\n-")))
+        separator = text[numbers[-2].end() : numbers[-1].start()]
+        if separator.strip() in ("", ","):
+            extra = str(int(numbers[0].group()) + 1) if len(numbers[0].group()) < 1000 else "7"
+            result.append(Variant("extra", text[: numbers[-1].end()] + separator + extra + text[numbers[-1].end() :]))
+        first, last = numbers[0].group(), numbers[-1].group()
+        if first != last:
+            middle = text[numbers[0].end() : numbers[-1].start()]
+            swapped = text[: numbers[0].start()] + last + middle + first + text[numbers[-1].end() :]
+            result.append(Variant("swapped", swapped, may_be_valid=True))
+    else:
+        value = int(text[numbers[0].start() : numbers[0].end()]) if len(numbers[0].group()) < 1000 else 0
+        result.append(Variant("far", str(value + 10**6 + 3)))
+    return [variant for variant in result if variant.value.strip().casefold() != text.strip().casefold()]
+
+
+def _other_character(character: str) -> str:
+    if character.isdigit():
+        return str((int(character) + 1) % 10) if character.isascii() else "1"
+    if character.isascii() and character.isalpha():
+        return chr((ord(character.lower()) - ord("a") + 1) % 26 + ord("a"))
+    return "q"
+
+
+def _sequence_variants(items: list[Any]) -> list[Variant]:
+    result: list[Variant] = []
+    if items:
+        for kind, index in (
+            ("first-changed", 0),
+            ("last-changed", len(items) - 1),
+            ("middle-changed", len(items) // 2),
+        ):
+            other = variants(items[index])
+            if other:
+                result.append(Variant(kind, [*items[:index], other[0].value, *items[index + 1 :]]))
+        if len(items) > 1:
+            result += [Variant("dropped", items[:-1]), Variant("first-dropped", items[1:])]
+        extra = variants(items[-1])
+        if extra:
+            result.append(Variant("extra", [*items, extra[-1].value]))
+        result.append(Variant("repeated", [*items, items[-1]], may_be_valid=True))
+        if items[::-1] != items:
+            result.append(Variant("reversed", items[::-1], may_be_valid=True))
+    else:
+        result.append(Variant("extra", [1]))
+    return [variant for variant in result if variant.value != items]
+
+
+def _dict_variants(value: dict[Any, Any]) -> list[Variant]:
+    result: list[Variant] = []
+    for key in list(value)[:2]:
+        other = variants(value[key])
+        if other:
+            result.append(Variant("value-changed", {**value, key: other[0].value}))
+    if len(value) > 1:
+        result.append(Variant("dropped", dict(list(value.items())[:-1])))
+    return result
+
+
+# --------------------------------------------------------------------------- answers that are no answers
+
+MALFORMED: tuple[str, ...] = (
+    "???",
+    "I don't know",
+    "cannot be determined",
+    "no answer",
+    "None",
+    "null",
+    "nan",
+    "inf",
+    "-inf",
+    "-",
+    ",",
+    "[",
+    "[]",
+    "{}",
+    "()",
+    "[[]]",
+    '""',
+    "<answer></answer>",
+    "\\boxed{}",
+    "lorem ipsum dolor sit amet",
+    "\x00\x01\x02",
+    "__import__('os')",
+    "True and False",
+    ". . .",
+    "- - -",
+)
+"""None of these is an answer to any task; each breaks some parser that looked sound."""
+
+ODD: tuple[str, ...] = ("²", "١٢٣", "½", "1e999", "0x1F", "1_000", "+7", "007", "−5", "3.0", "1/2", "1,000", "7.", "Ⅷ")
+"""Numbers of a kind: whether they count is the environment's choice, but no parser may stumble."""
+
+EMPTY: tuple[str, ...] = ("", " ", "\n\n", "\t")
+
+
+def overlong(sample: str) -> list[tuple[str, str]]:
+    """Answers whose length or value breaks parsers: named, because a report cannot quote them."""
+    return [
+        ("5,000 nines", "9" * 5000),
+        ("20,000 numbers", "7 " * 20_000),
+        ("20,000 numbers with commas", "7," * 20_000),
+        ("numbers ending in a letter", "1 " * 3000 + "x"),
+        ("digits ending in a letter", "1" * 3000 + "x"),
+        ("letters without end", "a" * 50_000),
+        ("deep brackets", "[" * 5000),
+        ("deep parentheses", "(" * 3000 + "1" + ")" * 3000),
+        ("a huge number", "1" + "0" * 18),
+        ("a huge negative number", "-1" + "0" * 18),
+        ("20,000 lines", "1\n" * 20_000),
+        ("spaces without end", sample + " " * 50_000 + "!"),
+    ]
+
+
+def join_options(options: Iterable[str]) -> list[str]:
+    """All options at once, in the ways a model would hedge."""
+    listed = list(options)
+    return [separator.join(listed) for separator in (" ", ", ", "\n", " or ", " and ", "/")]

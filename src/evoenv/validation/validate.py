@@ -1,0 +1,81 @@
+"""ℓ(e): run the layers in order and stop at the first that finds something."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from evoenv.records import Finding, ValidationReport
+from evoenv.validation.codes import finding
+from evoenv.validation.evidence import Caller, Evidence
+from evoenv.validation.l1_source import ALLOWED_IMPORTS, check_source
+from evoenv.validation.l2_execution import check_execution
+from evoenv.validation.l3_determinism import check_determinism
+from evoenv.validation.l4_variation import check_variation
+from evoenv.validation.l5_scorer import check_scorer
+
+LAYER_SECONDS = 30.0
+
+
+class SandboxLike(Protocol):
+    @property
+    def layers(self) -> Sequence[str]: ...
+
+    def open(self, source: str, **options: Any) -> Caller: ...
+
+
+def validate(
+    source: str,
+    sandbox: SandboxLike,
+    *,
+    controller: str | None = None,
+    parameters: list[dict[str, Any]] | None = None,
+    allowed_imports: tuple[str, ...] = ALLOWED_IMPORTS,
+    layer_seconds: float = LAYER_SECONDS,
+) -> ValidationReport:
+    """The verdict on one source. Never raises for anything that the source does."""
+    started = time.perf_counter()
+    facts, findings = check_source(source, allowed_imports)
+    if controller is not None and not findings:
+        findings = check_controller(controller, allowed_imports)
+    report: dict[str, Any] = {
+        "class_name": facts.class_name,
+        "dialect": facts.dialect,
+        "sandbox": tuple(sandbox.layers),
+    }
+    if findings:
+        return ValidationReport(0, tuple(findings), seconds=time.perf_counter() - started, **report)
+
+    def open_worker(**options: Any) -> Caller:
+        return sandbox.open(
+            source, controller=controller, parameters=parameters, allowed_imports=allowed_imports, **options
+        )
+
+    worker = open_worker()
+    try:
+        evidence = Evidence(worker, open_worker)
+        layer = 1
+        findings = check_execution(evidence, time.monotonic() + layer_seconds)
+        if not findings:
+            layer, findings = 2, check_determinism(evidence)
+        if not findings:
+            layer, findings = 3, check_variation(evidence)
+        if not findings:
+            layer = 4
+            family, findings = check_scorer(evidence)
+            report["family"] = family.name if family is not None else None
+            layer = layer if findings else 5
+        description = worker.description or {}
+        report["dialect"] = description.get("dialect") or facts.dialect
+        report["prompt_template"] = description.get("template") or (evidence.drawn[0].prompt if evidence.drawn else "")
+    finally:
+        worker.close()
+    return ValidationReport(layer, tuple(findings), seconds=time.perf_counter() - started, **report)
+
+
+def check_controller(source: str, allowed_imports: tuple[str, ...]) -> list[Finding]:
+    """A controller file obeys the same rules for imports and names; its class is the worker's to find."""
+    findings = check_source(source, allowed_imports)[1]
+    unwanted = ("L1.no-class", "L1.missing-method", "L1.signature", "L1.several-classes")
+    return [finding(one.code, f"in the controller: {one.message}") for one in findings if one.code not in unwanted]
