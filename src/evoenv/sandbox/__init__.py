@@ -1,6 +1,4 @@
-"""Model-written code is hostile code: run it in a process that the kernel confines (see `host.py`)."""
+"""Model-written code is hostile code: run it in processes that the kernel confines. The front door is `host.py`.
 
-from evoenv.sandbox.host import DEFAULT_IMPORTS, EnvironmentWorker, Sandbox
-from evoenv.sandbox.outcomes import Failed, Limits, Ok, Outcome
-
-__all__ = ["DEFAULT_IMPORTS", "EnvironmentWorker", "Failed", "Limits", "Ok", "Outcome", "Sandbox"]
+Nothing is imported here: the contract's base class lives in `guest/`, and `import evoenv` must stay cheap.
+"""

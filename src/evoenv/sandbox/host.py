@@ -30,6 +30,8 @@ from evoenv.sandbox.layers import CanaryResult, layer_is_on, run_canaries
 from evoenv.sandbox.outcomes import Failed, Limits, Ok, Outcome
 from evoenv.sandbox.process import Death, WorkerProcess
 
+__all__ = ["DEFAULT_IMPORTS", "EnvironmentWorker", "Failed", "Limits", "Ok", "Outcome", "Sandbox"]
+
 logger = logging.getLogger(__name__)
 
 DEFAULT_IMPORTS: tuple[str, ...] = (
@@ -159,7 +161,7 @@ class Sandbox:
                 )
             logger.warning("DEGRADED SANDBOX: no system call filter (%s); run only code that you trust", reason)
         results = run_canaries(zygote, self.limits)
-        self.canaries = tuple(results)
+        self.canaries = self.canaries or tuple(results)
         for result in results:
             if not result.held:
                 raise SandboxUnavailable(
@@ -240,19 +242,24 @@ class EnvironmentWorker:
                 if exchange.death is None:
                     break
                 deaths += 1
-                culprit = pending[exchange.death.item]
-                failed = _failed(exchange.death, f"call {culprit + 1} of {len(items)} ({op})")
-                outcomes[culprit] = failed
-                excuse = f"not run: {failed.message}"
+                last = len(items)
+                what = f"{op} of {len(items)} items"
+                if exchange.death.item is not None:
+                    culprit = pending[exchange.death.item]
+                    last = culprit if stop_on_death else last
+                    what = f"call {culprit + 1} of {len(items)} ({op})"
+                    outcomes[culprit] = _failed(exchange.death, what)
+                excuse = f"not run: {_failed(exchange.death, what).message}"
                 # Finished results that were still on their way died with the worker: run those again.
-                pending = [i for i in pending if outcomes[i] is None and (i < culprit or not stop_on_death)]
-                if deaths >= limits.deaths_per_call:
+                pending = [index for index in pending if outcomes[index] is None and index < last]
+                if deaths >= limits.deaths_per_call or self._closed:
                     break
         return [Failed("aborted", excuse) if outcome is None else outcome for outcome in outcomes]
 
     def instances(self, seeds: Sequence[int], difficulty: int) -> list[Instance | None]:
         """One instance per seed; None where generation failed (`failures` says why)."""
         outcomes = self.call("instances", [[seed, difficulty] for seed in seeds], stop_on_death=False)
+        outcomes = [_checked_instance(outcome) for outcome in outcomes]
         self.failures = {i: outcome for i, outcome in enumerate(outcomes) if isinstance(outcome, Failed)}
         return [
             Instance(seed, difficulty, *outcome.value[:3]) if isinstance(outcome, Ok) else None
@@ -268,9 +275,8 @@ class EnvironmentWorker:
     def close(self) -> None:
         """End the worker. Safe to call twice, and from another thread: a call in progress ends as killed."""
         self._closed = True
-        process = self._process
-        if process is not None:
-            process.close()
+        if self._process is not None:
+            self._process.close()
 
     def __enter__(self) -> Self:
         return self
@@ -329,6 +335,16 @@ _ERROR_KINDS: dict[str, Any] = {"MemoryError": "memory", "OversizeError": "overs
 
 def _failed(death: Death, what: str) -> Failed:
     return Failed(death.kind, f"{what} {death.reason}")
+
+
+def _checked_instance(outcome: Outcome) -> Outcome:
+    if isinstance(outcome, Ok):
+        value = outcome.value
+        if type(value) is not list or len(value) < 3 or type(value[0]) is not str:
+            return Failed(
+                "protocol", "the instance is not [prompt, latent, reference]: it was forged inside the worker"
+            )
+    return outcome
 
 
 def _score(outcome: Outcome) -> Score:

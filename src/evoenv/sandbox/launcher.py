@@ -8,14 +8,15 @@ import mmap
 import os
 import secrets
 import select
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +50,20 @@ class Spawned:
     channel: socket.socket
     page: mmap.mmap
 
+    guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def kill(self) -> None:
+        """At any time, from any thread."""
+        with self.guard, contextlib.suppress(OSError):  # gone already, or not ours to signal: then the zygote does it
+            if self.pidfd is not None:
+                signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
     def close(self) -> None:
         self.channel.close()
         self.page.close()
-        if self.pidfd is not None:
-            os.close(self.pidfd)
+        with self.guard:
+            if self.pidfd is not None:
+                os.close(self.pidfd)
             self.pidfd = None
 
 
@@ -73,7 +83,7 @@ class Zygote:
         try:
             self._process = subprocess.Popen(
                 [sys.executable, *flags, str(ZYGOTE), json.dumps(options)],
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 env=environment,
@@ -100,19 +110,25 @@ class Zygote:
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        """Of the exec'ed process; with a PID namespace that is the keeper."""
+        pid: int = self._process.pid
+        return pid
+
+    @property
+    def ours(self) -> bool:
+        """False in a forked copy of the host, which must leave the original's processes alone."""
+        return self._owner == os.getpid()
 
     @property
     def alive(self) -> bool:
-        return self._owner == os.getpid() and self._process.poll() is None
+        return self.ours and self._process.poll() is None
 
-    def spawn(self, limits: Limits, *, seccomp: bool = True) -> Spawned:
-        """Fork a worker. Its first call may be sent at once."""
+    def spawn(self, limits: Limits, *, off: Sequence[str] = ()) -> Spawned:
+        """Fork a worker; its first call may be sent at once. `off`: layers that a canary wants out of its way."""
         ours, theirs = socket.socketpair()
         try:
-            page_file = _shared_page()
-            with theirs, page_file:
-                page = mmap.mmap(page_file.fileno(), mmap.PAGESIZE)
+            with theirs, _shared_page() as page_file:
+                page = mmap.mmap(page_file, mmap.PAGESIZE)
                 reply, descriptors = self._ask(
                     {
                         "op": "spawn",
@@ -120,9 +136,9 @@ class Zygote:
                         "memory_bytes": limits.memory_mb << 20,
                         "cpu_seconds": limits.lifetime_cpu_s,
                         "reply_bytes": limits.reply_mb << 20,
-                        "seccomp": seccomp,
+                        "off": list(off),
                     },
-                    [theirs.fileno(), page_file.fileno()],
+                    [theirs.fileno(), page_file],
                 )
         except BaseException:
             ours.close()
@@ -136,7 +152,7 @@ class Zygote:
         return Ending(reply["status"], reply["cpu_s"], reply["peak_kb"])
 
     def _ask(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> tuple[dict[str, Any], list[int]]:
-        if self._owner != os.getpid():
+        if not self.ours:
             raise SandboxError("this sandbox was opened by another process; open a new one after the fork")
         with self._lock:
             try:
@@ -174,7 +190,7 @@ class Zygote:
     def close(self) -> None:
         """Hang up; the zygote and all its workers go. Safe to call twice, and in a forked copy of the host."""
         self._control.close()
-        if self._owner != os.getpid():
+        if not self.ours:
             return
         try:
             self._process.wait(timeout=2.0)
@@ -184,11 +200,16 @@ class Zygote:
                 self._process.wait(timeout=10.0)
 
 
-def _shared_page() -> Any:
-    """An open file of one page that can be mapped on both sides."""
+@contextlib.contextmanager
+def _shared_page() -> Iterator[int]:
+    """The descriptor of one page that can be mapped on both sides."""
     if hasattr(os, "memfd_create"):
-        page = os.fdopen(os.memfd_create("evoenv-progress", os.MFD_CLOEXEC), "r+b", buffering=0)
+        page = os.memfd_create("evoenv-progress", os.MFD_CLOEXEC)
     else:
-        page = tempfile.TemporaryFile(buffering=0)
-    page.truncate(mmap.PAGESIZE)
-    return page
+        page, path = tempfile.mkstemp()
+        os.unlink(path)
+    try:
+        os.ftruncate(page, mmap.PAGESIZE)
+        yield page
+    finally:
+        os.close(page)

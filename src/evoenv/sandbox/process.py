@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import select
 import signal
+import threading
 import time
 import weakref
 from collections.abc import Sequence
@@ -25,11 +26,11 @@ CPUCLOCK_SCHED = 2
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """Why a worker is no more, and which item of its last call was in flight."""
+    """Why a worker is no more, and which item of its last call was in flight (None: no item's fault)."""
 
     kind: FailureKind
     reason: str
-    item: int
+    item: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Exchange:
     death: Death | None
 
 
-class _Stop(Exception):
+class _StopError(Exception):
     """The host ends the worker."""
 
     def __init__(self, kind: FailureKind, reason: str) -> None:
@@ -48,7 +49,7 @@ class _Stop(Exception):
         self.kind: FailureKind = kind
 
 
-class _HungUp(Exception):
+class _HungUpError(Exception):
     """The worker's end of the socket is closed."""
 
 
@@ -74,12 +75,11 @@ def _wait_for_exit(pidfd: int | None, timeout_s: float) -> bool:
 def _release(zygote: Zygote, spawned: Spawned) -> Ending | None:
     """End and reap a worker and give back every descriptor; None where the zygote went first."""
     ending = None
-    if spawned.pidfd is not None:
-        with contextlib.suppress(OSError):  # gone already, or not ours to signal: then the zygote does it
-            signal.pidfd_send_signal(spawned.pidfd, signal.SIGKILL)
-            _wait_for_exit(spawned.pidfd, KILL_GRACE_S)
-    with contextlib.suppress(SandboxError):
-        ending = zygote.reap(spawned.pid)
+    if zygote.ours:
+        spawned.kill()
+        _wait_for_exit(spawned.pidfd, KILL_GRACE_S)
+        with contextlib.suppress(SandboxError):
+            ending = zygote.reap(spawned.pid)
     spawned.close()
     return ending
 
@@ -87,8 +87,9 @@ def _release(zygote: Zygote, spawned: Spawned) -> Ending | None:
 class WorkerProcess:
     """A forked worker, for calls one at a time. After a death it is spent; the owner makes another."""
 
-    def __init__(self, zygote: Zygote, limits: Limits, *, seccomp: bool = True) -> None:
-        spawned = zygote.spawn(limits, seccomp=seccomp)
+    def __init__(self, zygote: Zygote, limits: Limits, *, off: Sequence[str] = ()) -> None:
+        spawned = zygote.spawn(limits, off=off)
+        self._lock = threading.RLock()
         self._spawned = spawned
         self._limits = limits
         self._channel = spawned.channel
@@ -109,9 +110,11 @@ class WorkerProcess:
         return self._cpu() > self._limits.lifetime_cpu_s / 2
 
     def close(self) -> Ending | None:
-        """Kill, reap, forget. Safe to call twice."""
-        self._progress.release()
-        ending: Ending | None = self._finalizer()
+        """Kill, reap, forget. Safe to call twice, and while another thread is in a call."""
+        self._spawned.kill()
+        with self._lock:
+            self._progress.release()
+            ending: Ending | None = self._finalizer()
         return ending
 
     def _cpu(self) -> float:
@@ -134,7 +137,22 @@ class WorkerProcess:
         deadline: float | None = None,
     ) -> Exchange:
         """Send one request and collect `expected` results; on any doubt the worker is killed."""
-        nonce = protocol.new_nonce()
+        with self._lock:
+            if not self.alive:
+                return Exchange([], Death("killed", "came after the worker was closed", None))
+            return self._call(protocol.new_nonce(), op, args, items, expected, cpu_s, wall_s, deadline)
+
+    def _call(
+        self,
+        nonce: str,
+        op: str,
+        args: dict[str, Any],
+        items: Sequence[Any],
+        expected: int,
+        cpu_s: float,
+        wall_s: float,
+        deadline: float | None,
+    ) -> Exchange:
         reader = protocol.ReplyReader(nonce, expected, self._limits.reply_mb << 20)
         self._progress[0] = 0
         try:
@@ -147,14 +165,14 @@ class WorkerProcess:
             if reader.error is None:
                 return Exchange(reader.results, None)
             kind: FailureKind = "memory" if reader.error[0] == "MemoryError" else "exception"
-            stop = _Stop(kind, f"let {reader.error[0]} escape: {reader.error[1]}")
-        except protocol.Oversize as error:
-            stop = _Stop("oversize", f"was killed: {error}")
+            stop = _StopError(kind, f"let {reader.error[0]} escape: {reader.error[1]}")
+        except protocol.OversizeError as error:
+            stop = _StopError("oversize", f"was killed: {error}")
         except protocol.ProtocolError as error:
-            stop = _Stop("protocol", f"was killed: {error}")
-        except _Stop as error:
+            stop = _StopError("protocol", f"was killed: {error}")
+        except _StopError as error:
             stop = error
-        except _HungUp:
+        except _HungUpError:
             return Exchange(reader.results, self._autopsy(self._in_flight(reader, expected)))
         except BaseException:
             self.close()  # an interrupted call would leave half a reply for the next one
@@ -176,9 +194,9 @@ class WorkerProcess:
         except BlockingIOError:
             return
         except OSError:
-            raise _HungUp from None
+            raise _HungUpError from None
         if not stray:
-            raise _HungUp
+            raise _HungUpError
         raise protocol.ProtocolError(f"the worker wrote {len(stray)} bytes when no call was outstanding")
 
     def _converse(self, request: bytes, reader: protocol.ReplyReader, watch: _Watch) -> None:
@@ -191,7 +209,7 @@ class WorkerProcess:
                 except BlockingIOError:
                     pass
                 except OSError:
-                    raise _HungUp from None
+                    raise _HungUpError from None
             events = (self._ready if unsent else self._readable).poll(TICK_S * 1000)
             watch.check(idle=not events)
             if not any(event & ~select.POLLOUT for _, event in events):
@@ -201,9 +219,9 @@ class WorkerProcess:
             except BlockingIOError:
                 continue
             except OSError:
-                raise _HungUp from None
+                raise _HungUpError from None
             if not data:
-                raise _HungUp
+                raise _HungUpError
             reader.feed(data)
 
     def _autopsy(self, item: int) -> Death:
@@ -211,7 +229,7 @@ class WorkerProcess:
         exited = _wait_for_exit(self._spawned.pidfd, EXIT_GRACE_S)
         ending = self.close()
         if ending is None:
-            return Death("killed", "was lost with the sandbox's zygote", item)
+            return Death("killed", "was lost with the sandbox's zygote", None)
         if not exited and self._spawned.pidfd is not None:
             return Death("protocol", "closed its channel and went on running; killed", item)
         if ending.status >= 0:
@@ -244,7 +262,7 @@ class _Watch:
         self._wall_start = self._checked = time.monotonic()
 
     def check(self, *, idle: bool) -> None:
-        """Raise _Stop when the item in flight is over its time. Busy channels are looked at once a tick."""
+        """Raise _StopError when the item in flight is over its time. Busy channels are looked at once a tick."""
         now = time.monotonic()
         if not idle and now - self._checked < TICK_S:
             return
@@ -256,12 +274,12 @@ class _Watch:
             self._item, self._cpu_start, self._wall_start = item, cpu, now
         elif cpu - self._cpu_start > self._cpu_s:
             used = cpu - self._cpu_start
-            raise _Stop("timeout", f"used {used:.1f} s of CPU, limit {self._cpu_s:.1f} s; killed")
+            raise _StopError("timeout", f"used {used:.1f} s of CPU, limit {self._cpu_s:.1f} s; killed")
         elif now - self._wall_start > self._wall_s:
             used = now - self._wall_start
-            raise _Stop("timeout", f"took {used:.1f} s of wall-clock time, limit {self._wall_s:.1f} s; killed")
+            raise _StopError("timeout", f"took {used:.1f} s of wall-clock time, limit {self._wall_s:.1f} s; killed")
         if self._deadline is not None and now > self._deadline:
-            raise _Stop("timeout", "was running when the time for the whole batch was over; killed")
+            raise _StopError("timeout", "was running when the time for the whole batch was over; killed")
 
 
 def _signal_name(number: int) -> str:

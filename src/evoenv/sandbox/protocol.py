@@ -31,7 +31,7 @@ class ProtocolError(Exception):
     """The worker said what no honest worker says."""
 
 
-class Oversize(ProtocolError):
+class OversizeError(ProtocolError):
     """The worker said too much."""
 
 
@@ -137,7 +137,7 @@ class ReplyReader:
             if self.done:
                 break
             if size > self._room:
-                raise Oversize(f"the worker announced {size} bytes; {self._room} of {self._max_bytes} were left")
+                raise OversizeError(f"the worker announced {size} bytes; {self._room} of {self._max_bytes} were left")
             if len(buffer) < HEADER_BYTES + size:
                 return
             frame = parse_frame(bytes(buffer[HEADER_BYTES : HEADER_BYTES + size]), self._nonce)

@@ -97,7 +97,7 @@ REFUSED: dict[str, tuple[int | None, int | None]] = {
 }
 
 
-class UnknownArchitecture(OSError):
+class UnknownArchitectureError(OSError):
     """No table of system call numbers for this machine."""
 
 
@@ -127,11 +127,13 @@ def _refuse_if(test: int, operand: int, otherwise: bytes) -> bytes:
 
 
 def build_filter(machine: str | None = None) -> bytes:
-    """The BPF program for this machine (or the named one); raises UnknownArchitecture."""
+    """The BPF program for this machine (or the named one); raises UnknownArchitectureError."""
     machine = platform.machine() if machine is None else machine
     if machine not in AUDIT_ARCHITECTURES:
         known = " and ".join(AUDIT_ARCHITECTURES)
-        raise UnknownArchitecture(f"no system call table for {machine or 'this machine'}; there is one for {known}")
+        raise UnknownArchitectureError(
+            f"no system call table for {machine or 'this machine'}; there is one for {known}"
+        )
     column = list(AUDIT_ARCHITECTURES).index(machine)
 
     program = _load(OFFSET_ARCHITECTURE)

@@ -22,13 +22,58 @@ from pathlib import Path
 from typing import Any
 
 GUEST_PACKAGE = "evoenv.sandbox.guest"
-PRELOADED = """
-random math cmath collections collections.abc itertools heapq bisect functools re typing types
-abc array ast codecs contextlib copy copyreg dataclasses decimal enum fractions inspect io json keyword linecache
-marshal mmap numbers operator reprlib statistics string struct textwrap time traceback unicodedata warnings weakref
-encodings.ascii encodings.latin_1 encodings.utf_8 encodings.utf_16 encodings.utf_32 encodings.idna
-encodings.raw_unicode_escape encodings.unicode_escape
-""".split()
+PRELOADED = (
+    "random",
+    "math",
+    "cmath",
+    "collections",
+    "collections.abc",
+    "itertools",
+    "heapq",
+    "bisect",
+    "functools",
+    "re",
+    "typing",
+    "types",
+    "abc",
+    "array",
+    "ast",
+    "codecs",
+    "contextlib",
+    "copy",
+    "copyreg",
+    "dataclasses",
+    "decimal",
+    "enum",
+    "fractions",
+    "inspect",
+    "io",
+    "json",
+    "keyword",
+    "linecache",
+    "marshal",
+    "mmap",
+    "numbers",
+    "operator",
+    "reprlib",
+    "statistics",
+    "string",
+    "struct",
+    "textwrap",
+    "time",
+    "traceback",
+    "unicodedata",
+    "warnings",
+    "weakref",
+    "encodings.ascii",
+    "encodings.latin_1",
+    "encodings.utf_8",
+    "encodings.utf_16",
+    "encodings.utf_32",
+    "encodings.idna",
+    "encodings.raw_unicode_escape",
+    "encodings.unicode_escape",
+)
 """The allow-list of environments, what it imports lazily, and what the runtime needs: after the lock-down
 there is no file system to import from."""
 
