@@ -53,6 +53,7 @@ def test_sorting_agrees_with_repeated_removal_of_the_smallest() -> None:
         _, line, _ = prompt.split("\n\n")
         rest = integers(line)
         assert prompt.count(f"{len(rest)} integers") == 2
+        assert rest != sorted(rest), "an instance that is sorted already is no task"
         ascending = []
         while rest:
             ascending.append(min(rest))
