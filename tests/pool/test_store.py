@@ -194,7 +194,8 @@ def test_a_stage_and_its_outcome_are_one(store):
             store.add_decisions(1, [Decision("c", 0, -1.0, -1.0, False, "layer")])
             raise RuntimeError
 
-    pytest.raises(RuntimeError, fail_halfway)
+    with pytest.raises(RuntimeError):
+        fail_halfway()
     assert not store.stage_done(1, "decided")
     assert store.decisions(1) == []
     with store.stage(1, "decided") as kept:

@@ -22,9 +22,9 @@ from evoenv.records import Novelty
 
 Matrix = NDArray[np.float32]
 
-_BLOCK_ROWS = 4096
-"""Rows of the cache in one product: the block stays in the CPU's cache, and the same rows meet in the same
-block whatever the history, so that a resumed run reproduces every bit."""
+_BLOCK_ROWS = 16384
+"""Rows of the cache in one product: a few megabytes at a time, few enough calls that threads do not wait for
+each other. The same rows meet in the same block whatever the history, so that a resumed run reproduces every bit."""
 
 
 def unit_rows(vectors: Matrix) -> Matrix:
