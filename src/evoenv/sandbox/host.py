@@ -28,7 +28,7 @@ from evoenv.records import Instance, Score
 from evoenv.sandbox.launcher import Zygote
 from evoenv.sandbox.layers import CanaryResult, layer_is_on, run_canaries
 from evoenv.sandbox.outcomes import Failed, Limits, Ok, Outcome
-from evoenv.sandbox.process import Death, WorkerProcess
+from evoenv.sandbox.process import Death, RequestTooLargeError, WorkerProcess
 
 __all__ = ["DEFAULT_IMPORTS", "EnvironmentWorker", "Failed", "Limits", "Ok", "Outcome", "Sandbox"]
 
@@ -134,7 +134,8 @@ class Sandbox:
     def spawn(self, *, twin: bool = False) -> WorkerProcess:
         """A bare worker with nothing loaded; restarts a zygote that has died."""
         process = WorkerProcess(self._zygote(twin=twin), self.limits)
-        self._processes.add(process)
+        with self._lock:
+            self._processes.add(process)
         return process
 
     def _zygote(self, *, twin: bool) -> Zygote:
@@ -234,9 +235,12 @@ class EnvironmentWorker:
                     excuse = f"the environment does not load any more: {process.message}"
                     break
                 chosen = items if len(pending) == len(items) else [items[index] for index in pending]
-                exchange = process.call(
-                    op, args or {}, chosen, expected=len(pending), cpu_s=cpu_s, wall_s=wall_s, deadline=deadline
-                )
+                try:
+                    exchange = process.call(
+                        op, args or {}, chosen, expected=len(pending), cpu_s=cpu_s, wall_s=wall_s, deadline=deadline
+                    )
+                except RequestTooLargeError as error:
+                    return [_too_large(error, limits)] * len(items)
                 for index, result in zip(pending, exchange.results, strict=False):
                     outcomes[index] = _outcome(result)
                 if exchange.death is None:
@@ -304,9 +308,12 @@ class EnvironmentWorker:
     def _start(self) -> Outcome:
         limits = self._sandbox.limits
         process = self._process = self._sandbox.spawn(twin=self._twin)
-        exchange = process.call(
-            "load", self._arguments, [], expected=1, cpu_s=limits.cpu_s, wall_s=limits.wall_for(limits.cpu_s)
-        )
+        wall_s = limits.wall_for(limits.cpu_s)
+        try:
+            exchange = process.call("load", self._arguments, [], expected=1, cpu_s=limits.cpu_s, wall_s=wall_s)
+        except RequestTooLargeError as error:
+            process.close()
+            return _too_large(error, limits)
         if exchange.death is not None:
             return _failed(exchange.death, "loading the source")
         outcome = _outcome(exchange.results[0])
@@ -331,6 +338,10 @@ def _outcome(result: Any) -> Outcome:
 
 
 _ERROR_KINDS: dict[str, Any] = {"MemoryError": "memory", "OversizeError": "oversize"}
+
+
+def _too_large(error: RequestTooLargeError, limits: Limits) -> Failed:
+    return Failed("oversize", f"not sent: a request of {error.args[0]} bytes; the limit is {limits.request_mb} MiB")
 
 
 def _failed(death: Death, what: str) -> Failed:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +28,7 @@ ZYGOTE = Path(__file__).parent / "guest" / "zygote.py"
 NOBODY = 65534
 START_TIMEOUT_S = 30.0
 REPLY_TIMEOUT_S = 30.0
-ENVIRONMENT_KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT")
+ENVIRONMENT_KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME")
 """What an interpreter may need to start. Nothing else of the host's environment goes in."""
 
 
@@ -49,6 +50,8 @@ class Spawned:
     pidfd: int | None
     channel: socket.socket
     page: mmap.mmap
+    progress: memoryview
+    """The page as numbers; the worker counts finished items in the first."""
 
     guard: threading.Lock = field(default_factory=threading.Lock)
 
@@ -60,6 +63,7 @@ class Spawned:
 
     def close(self) -> None:
         self.channel.close()
+        self.progress.release()
         self.page.close()
         with self.guard:
             if self.pidfd is not None:
@@ -73,6 +77,7 @@ class Zygote:
     def __init__(self, hash_seed: int, without: Sequence[str] = (), runtime: Path | None = None) -> None:
         self.hash_seed = hash_seed
         self._lock = threading.Lock()
+        self._orphans: deque[int] = deque()
         self._owner = os.getpid()
         self._control, theirs = socket.socketpair()
         environment = {name: os.environ[name] for name in ENVIRONMENT_KEPT if name in os.environ}
@@ -144,7 +149,11 @@ class Zygote:
             ours.close()
             raise
         ours.setblocking(False)
-        return Spawned(reply["pid"], descriptors[0] if descriptors else None, ours, page)
+        return Spawned(reply["pid"], descriptors[0] if descriptors else None, ours, page, memoryview(page).cast("Q"))
+
+    def reap_later(self, pid: int) -> None:
+        """Before the next request. For finalisers: they may run in the middle of one."""
+        self._orphans.append(pid)
 
     def reap(self, pid: int) -> Ending:
         """End a worker for good and say how it went."""
@@ -155,18 +164,22 @@ class Zygote:
         if not self.ours:
             raise SandboxError("this sandbox was opened by another process; open a new one after the fork")
         with self._lock:
-            try:
-                socket.send_fds(self._control, [json.dumps(message).encode() + b"\n"], list(descriptors))
-            except OSError as error:
-                raise SandboxError(f"the sandbox's zygote is gone: {error}") from error
-            try:
-                reply, received = self._receive(REPLY_TIMEOUT_S)
-            except SandboxError:
-                self._process.kill()  # an answer that comes too late would be taken for the next one's
-                raise
+            while self._orphans:
+                self._exchange({"op": "reap", "pid": self._orphans.popleft()}, ())
+            reply, received = self._exchange(message, descriptors)
         if "error" in reply:
             raise SandboxError(f"the sandbox's zygote refused: {reply['error']}")
         return reply, received
+
+    def _exchange(self, message: dict[str, Any], descriptors: Sequence[int]) -> tuple[dict[str, Any], list[int]]:
+        try:
+            socket.send_fds(self._control, [json.dumps(message).encode() + b"\n"], list(descriptors))
+            return self._receive(REPLY_TIMEOUT_S)
+        except OSError as error:
+            raise SandboxError(f"the sandbox's zygote is gone: {error}") from error
+        except SandboxError:
+            self._process.kill()  # an answer that comes too late would be taken for the next one's
+            raise
 
     def _receive(self, timeout_s: float) -> tuple[dict[str, Any], list[int]]:
         deadline = time.monotonic() + timeout_s

@@ -41,6 +41,10 @@ class Exchange:
     death: Death | None
 
 
+class RequestTooLargeError(Exception):
+    """Not sent: the request is `args[0]` bytes long."""
+
+
 class _StopError(Exception):
     """The host ends the worker."""
 
@@ -84,6 +88,14 @@ def _release(zygote: Zygote, spawned: Spawned) -> Ending | None:
     return ending
 
 
+def _abandon(zygote: Zygote, spawned: Spawned) -> None:
+    """For a worker that nobody closed: the garbage collector may call at any moment, so do not wait."""
+    if zygote.ours:
+        spawned.kill()
+        zygote.reap_later(spawned.pid)
+    spawned.close()
+
+
 class WorkerProcess:
     """A forked worker, for calls one at a time. After a death it is spent; the owner makes another."""
 
@@ -93,12 +105,13 @@ class WorkerProcess:
         self._spawned = spawned
         self._limits = limits
         self._channel = spawned.channel
-        self._progress = memoryview(spawned.page).cast("Q")
+        self._progress = spawned.progress
         self._clock = _cpu_clock(spawned.pidfd)
         self._readable, self._ready = select.poll(), select.poll()
         self._readable.register(spawned.channel, select.POLLIN)
         self._ready.register(spawned.channel, select.POLLIN | select.POLLOUT)
-        self._finalizer = weakref.finalize(self, _release, zygote, spawned)
+        self._zygote = zygote
+        self._finalizer = weakref.finalize(self, _abandon, zygote, spawned)
 
     @property
     def alive(self) -> bool:
@@ -113,9 +126,9 @@ class WorkerProcess:
         """Kill, reap, forget. Safe to call twice, and while another thread is in a call."""
         self._spawned.kill()
         with self._lock:
-            self._progress.release()
-            ending: Ending | None = self._finalizer()
-        return ending
+            if not self._finalizer.detach():
+                return None
+            return _release(self._zygote, self._spawned)
 
     def _cpu(self) -> float:
         if self._clock is None:
@@ -154,14 +167,13 @@ class WorkerProcess:
         deadline: float | None,
     ) -> Exchange:
         reader = protocol.ReplyReader(nonce, expected, self._limits.reply_mb << 20)
+        request = protocol.encode_request(nonce, op, args, items)
+        if len(request) > self._limits.request_mb << 20:
+            raise RequestTooLargeError(len(request))
         self._progress[0] = 0
         try:
             self._refuse_stray_bytes()
-            self._converse(
-                protocol.encode_request(nonce, op, args, items),
-                reader,
-                _Watch(self, expected, cpu_s, wall_s, deadline),
-            )
+            self._converse(request, reader, _Watch(self, expected, cpu_s, wall_s, deadline))
             if reader.error is None:
                 return Exchange(reader.results, None)
             kind: FailureKind = "memory" if reader.error[0] == "MemoryError" else "exception"

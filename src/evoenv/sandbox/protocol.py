@@ -23,7 +23,6 @@ MAX_NODES = 2_000_000
 
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _ONE_KIND_OF_BRACKET = bytes.maketrans(b"{}", b"[]")
-_ESCAPE = re.compile(rb"\\.", re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -61,8 +60,9 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite
 
 def check_shape(data: bytes) -> None:
     """Bound depth and size before a recursive parser sees them; linear, at the speed of `bytes` methods."""
-    outside = _ESCAPE.sub(b"", data) if b"\\" in data else data
-    outside = b"".join(outside.split(b'"')[::2])
+    # Escapes first (pairs of backslashes, then quotes); what stays between quotes is text.
+    unescaped = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
+    outside = b"".join(unescaped.split(b'"')[::2])
     brackets = outside.translate(_ONE_KIND_OF_BRACKET, _NOT_BRACKETS)
     if len(brackets) + outside.count(b",") > MAX_NODES:
         raise ProtocolError(f"the reply holds more than {MAX_NODES} values")

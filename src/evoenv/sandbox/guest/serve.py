@@ -26,6 +26,7 @@ from evoenv.sandbox.guest import canary, lockdown
 
 FLUSH_AFTER_S = 0.05
 FLUSH_ITEMS = 512
+NOT_LOCKED_DOWN = 70
 PAGE_BYTES = mmap.PAGESIZE
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
@@ -69,6 +70,7 @@ def become_worker(
     base_bytes: int,
 ) -> NoReturn:
     """Give up everything but descriptor 0 and some memory, then serve. Runs in a fresh fork of the zygote."""
+    status = NOT_LOCKED_DOWN
     try:
         if settings["parent_death"]:
             lockdown.die_with_parent(parent)
@@ -86,9 +88,10 @@ def become_worker(
         gc.enable()
         if program is not None and "seccomp" not in off:
             lockdown.filter_system_calls(program)
+        status = 0
         Server(runtime(), progress, settings["reply_bytes"]).run()
     finally:
-        os._exit(0)
+        os._exit(status)
 
 
 class Server:

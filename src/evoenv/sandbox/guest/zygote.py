@@ -106,12 +106,33 @@ def load_runtime(path: str | None) -> Any:
     return module
 
 
+WARM_UP_SOURCE = """
+import random
+class Sample(VerifiableEnvironment):
+    prompt_template = "What is {a} + {b}?"
+    def _generate(self, seed, difficulty):
+        rng = random.Random(seed)
+        z = {"a": rng.randint(0, 9), "b": rng.choice([1, 2])}
+        return z, z["a"] + z["b"]
+    def _prompt_generate(self, z):
+        return self.prompt_template.format(**z)
+    def _process(self, y):
+        try:
+            return int(y)
+        except ValueError:
+            return None
+    def scorer(self, y, z, a):
+        return 1.0 if self._process(y) == a else 0.0
+"""
+
+
 def warm_up(runtime: Any) -> None:
-    """Pay once, before the forks, for what is built on first use."""
-    compile("class A:\n    def f(self, x: int) -> int:\n        return [y for y in range(x)][0]", "<warm>", "exec")
-    json.loads(json.dumps({"a": [1, 2.5, "é", None, True]}))
-    "".join(["a"]).encode("utf-16").decode("utf-16")
-    getattr(runtime, "warm_up", lambda: None)()
+    """Run a sample of our own through the runtime: what is built on first use is built once, before the forks."""
+    handler = runtime.Runtime()
+    load = {"source": WARM_UP_SOURCE, "allowed_imports": ["random"]}
+    for op, args, items in (("load", load, []), ("instances", {}, [[1, 0]]), ("score", {}, [[1, 0, "3"]])):
+        json.loads(json.dumps(list(handler.handle(op, args, items))))
+    "é".encode("utf-16").decode("utf-16")
 
 
 class Isolation:
@@ -329,7 +350,8 @@ def main() -> None:
     from evoenv.sandbox.guest import lockdown
 
     runtime = load_runtime(options["runtime"])
-    warm_up(runtime)
+    if options["runtime"] is None:
+        warm_up(runtime)
     base_bytes = lockdown.mapped_bytes()
     os.environ.clear()
     sys.argv.clear()
