@@ -84,7 +84,7 @@ class Zygote:
         environment |= {"PYTHONHASHSEED": str(hash_seed), "LC_ALL": "C.UTF-8"}
         options = {"without": list(without), "uid": NOBODY, "runtime": None if runtime is None else str(runtime)}
         # Not -I: it would ignore PYTHONHASHSEED, and determinism checks need two hash seeds.
-        flags = ["-s", "-S", "-P", "-B", "-X", "utf8"]
+        flags = ["-s", "-S", "-P", "-B", "-X", "utf8", "-W", "ignore"]
         try:
             self._process = subprocess.Popen(
                 [sys.executable, *flags, str(ZYGOTE), json.dumps(options)],

@@ -22,6 +22,8 @@ RECEIVE_BYTES = 1 << 17
 EXIT_GRACE_S = 1.0
 KILL_GRACE_S = 10.0
 CPUCLOCK_SCHED = 2
+NOT_LOCKED_DOWN = 70
+"""The exit status of a worker that gave up before it served (`guest/serve.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,11 +241,14 @@ class WorkerProcess:
     def _autopsy(self, item: int) -> Death:
         """The worker hung up by itself: say why."""
         exited = _wait_for_exit(self._spawned.pidfd, EXIT_GRACE_S)
+        note = self._spawned.page[8:208].rstrip(b"\0").decode("ascii", "backslashreplace")
         ending = self.close()
         if ending is None:
             return Death("killed", "was lost with the sandbox's zygote", None)
         if not exited and self._spawned.pidfd is not None:
             return Death("protocol", "closed its channel and went on running; killed", item)
+        if ending.status == NOT_LOCKED_DOWN and note:
+            return Death("killed", f"never ran: the worker could not lock itself down: {note}", None)
         if ending.status >= 0:
             return Death("killed", f"ended the worker: it exited with status {ending.status}", item)
         name = _signal_name(-ending.status)

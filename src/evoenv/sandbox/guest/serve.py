@@ -70,6 +70,7 @@ def become_worker(
     base_bytes: int,
 ) -> NoReturn:
     """Give up everything but descriptor 0 and some memory, then serve. Runs in a fresh fork of the zygote."""
+    page_map = mmap.mmap(page, PAGE_BYTES)
     status = NOT_LOCKED_DOWN
     try:
         if settings["parent_death"]:
@@ -78,7 +79,6 @@ def become_worker(
         if ruleset is not None:
             lockdown.landlock_restrict(ruleset)
         os.dup2(channel, 0)
-        progress = memoryview(mmap.mmap(page, PAGE_BYTES)).cast("Q")
         lockdown.close_descriptors(1)
         sys.stdin = sys.stdout = sys.stderr = sys.__stdin__ = sys.__stdout__ = sys.__stderr__ = Sink()  # type: ignore
         if settings["rlimits"] and "rlimits" not in off:
@@ -89,7 +89,10 @@ def become_worker(
         if program is not None and "seccomp" not in off:
             lockdown.filter_system_calls(program)
         status = 0
-        Server(runtime(), progress, settings["reply_bytes"]).run()
+        Server(runtime(), memoryview(page_map).cast("Q"), settings["reply_bytes"]).run()
+    except BaseException as error:
+        if status == NOT_LOCKED_DOWN:
+            page_map[8:PAGE_BYTES] = repr(error).encode()[: PAGE_BYTES - 8].ljust(PAGE_BYTES - 8, b"\0")
     finally:
         os._exit(status)
 

@@ -8,10 +8,12 @@ of the one that serves, which is PID 1 inside: nothing in there can signal it, a
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
 import os
+import random
 import select
 import signal
 import socket
@@ -77,6 +79,9 @@ PRELOADED = (
 """The allow-list of environments, what it imports lazily, and what the runtime needs: after the lock-down
 there is no file system to import from."""
 
+PRELOADED_WHERE_PRESENT = ("_sha2", "_suggestions", "tokenize", "tracemalloc")
+"""Imported on first use by the above, in some versions of Python."""
+
 NAMESPACE_PLANS = (
     ["user", "pid", "net", "mnt", "ipc", "uts", "cgroup"],
     ["user", "pid", "net", "mnt", "ipc"],
@@ -133,6 +138,7 @@ def warm_up(runtime: Any) -> None:
     for op, args, items in (("load", load, []), ("instances", {}, [[1, 0]]), ("score", {}, [[1, 0, "3"]])):
         json.loads(json.dumps(list(handler.handle(op, args, items))))
     "é".encode("utf-16").decode("utf-16")
+    random.Random(b"text seeds are hashed")
 
 
 class Isolation:
@@ -345,6 +351,9 @@ def main() -> None:
     register_guest_package(directory)
     for name in PRELOADED:
         importlib.import_module(name)
+    for name in PRELOADED_WHERE_PRESENT:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     for name in ("lockdown", "seccomp", "canary", "serve"):
         importlib.import_module(f"{GUEST_PACKAGE}.{name}")
     from evoenv.sandbox.guest import lockdown
