@@ -22,6 +22,7 @@ NAME = "evoenv_packed"
 QUERY_BLOCK = 512
 """Queries per call: bounds the mask to this many rows, and skips the keys after the block."""
 
+KNOWN_LAYERS = {"full_attention", "sliding_attention"}
 UNSUPPORTED = ("softcap", "position_bias", "s_aux", "head_mask")
 
 
@@ -31,7 +32,8 @@ class PackedRow:
     def __init__(self, spans: tuple[Span, ...]) -> None:
         self.spans = spans
         self.calls = 0
-        """How often a layer came through here: a layer that does not would see all responses as one text."""
+        """How many layers came through here: one that did not would have read all responses as one text."""
+        self.windowed_calls = 0
         self._masks: dict[tuple[int, int, int | None], Tensor] = {}
 
     def mask(self, queries: int, keys: int, window: int | None, like: Tensor) -> Tensor:
@@ -47,6 +49,16 @@ class PackedRow:
             self._masks[queries, keys, window] = cached
         return cached
 
+    def check(self, config: Any) -> None:
+        """Raise unless every layer of a model with this configuration came through, with the window it should have."""
+        kinds = getattr(config, "layer_types", None) or ["full_attention"] * config.num_hidden_layers
+        if strange := set(kinds) - KNOWN_LAYERS:
+            raise NotImplementedError(f"layers of an unknown kind: {', '.join(sorted(strange))}")
+        if self.calls != len(kinds):
+            raise NotImplementedError(f"{self.calls} of {len(kinds)} layers use the attention interface")
+        if self.windowed_calls < kinds.count("sliding_attention"):
+            raise NotImplementedError("a layer does not tell its attention about its sliding window")
+
 
 def packed_attention(
     module: nn.Module,
@@ -60,7 +72,7 @@ def packed_attention(
     sliding_window: int | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """Tensors are (1, heads, tokens, size) as the interface hands them over; the result is (1, tokens, heads, size)."""
+    """Takes (1, heads, tokens, size) as the interface hands it over; gives (1, tokens, heads, size)."""
     if evoenv_row is None:
         raise NotImplementedError(f"{type(module).__name__} does not hand keyword arguments on to its attention")
     for name in UNSUPPORTED:
@@ -68,6 +80,7 @@ def packed_attention(
             raise NotImplementedError(f"packed attention knows no {name}")
     row = evoenv_row
     row.calls += 1
+    row.windowed_calls += sliding_window is not None
     repeats = query.shape[1] // key.shape[1]
     if repeats > 1:
         key, value = key.repeat_interleave(repeats, dim=1), value.repeat_interleave(repeats, dim=1)

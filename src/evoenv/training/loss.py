@@ -133,6 +133,32 @@ def response_weights(roles: Sequence[Role], lengths: Sequence[int], config: Trai
     return weights
 
 
+def weighted_loss(
+    logp: Tensor,
+    sampled: Tensor,
+    advantages: Tensor,
+    reference: Tensor | None,
+    *,
+    surrogate_weights: Tensor,
+    kl_means: Tensor,
+    config: TrainingConfig,
+) -> tuple[Tensor, Surrogate, Tensor | None]:
+    """Some tokens' share of L, with the surrogate and k3 per token that it is made of. Shares add up to L."""
+    surrogate = clipped_surrogate(
+        logp,
+        sampled,
+        advantages,
+        clip_low=config.clip_low,
+        clip_high=config.clip_high,
+        dual_clip=config.dual_clip,
+    )
+    loss = (surrogate.loss * surrogate_weights).sum()
+    if reference is None:
+        return loss, surrogate, None
+    kl = low_variance_kl(logp, reference)
+    return loss + config.kl * (kl * kl_means).sum(), surrogate, kl
+
+
 def check_loss_config(config: TrainingConfig) -> None:
     """Refuse settings under which the formulas above mean nothing."""
     problems = [

@@ -30,7 +30,7 @@ from evoenv.training import checkpoints
 from evoenv.training.advantages import drop_zero_variance
 from evoenv.training.batching import TRAINED_ROLES, Row, build_rows, check_group
 from evoenv.training.logprobs import MicroBatch, Scorer, token_logprobs
-from evoenv.training.loss import check_loss_config, clipped_surrogate, low_variance_kl
+from evoenv.training.loss import check_loss_config, weighted_loss
 from evoenv.training.optimizer import Optimizer, learning_rate
 from evoenv.training.tally import Tally, TokenColumns
 
@@ -149,15 +149,15 @@ class Trainer:
         for begin in range(0, len(targets), scorer.chunk_rows):
             part = slice(begin, begin + scorer.chunk_rows)
             logp = token_logprobs(scorer.head(leaf[part]), targets[part], temperatures[part])
-            surrogate = clipped_surrogate(
-                logp, columns.sampled[part], columns.advantages[part],
-                clip_low=config.clip_low, clip_high=config.clip_high, dual_clip=config.dual_clip,
-            )  # fmt: skip
-            loss = (surrogate.loss * columns.surrogate_weights[part]).sum()
-            kl = None
-            if reference is not None:
-                kl = low_variance_kl(logp, reference[part])
-                loss = loss + config.kl * (kl * columns.kl_means[part]).sum()
+            loss, surrogate, kl = weighted_loss(
+                logp,
+                columns.sampled[part],
+                columns.advantages[part],
+                None if reference is None else reference[part],
+                surrogate_weights=columns.surrogate_weights[part],
+                kl_means=columns.kl_means[part],
+                config=config,
+            )
             loss.backward()  # type: ignore[no-untyped-call]
             total += loss.item()
             tally.count(columns, part, logp.detach(), surrogate, kl)

@@ -1,0 +1,90 @@
+import dataclasses
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from training_support import VOCABULARY, random_groups
+
+from evoenv.config import TrainingConfig
+from evoenv.errors import PolicyError
+from evoenv.records import Group
+from evoenv.training.batching import build_rows, bundle_rows, check_group, lay_out, pack_bundles, pad_batches
+
+
+def test_layout_by_hand() -> None:
+    group = random_groups(0, roles=["solver"], size=2)[0]
+    first, second = (
+        dataclasses.replace(sample, prompt_ids=(7, 8), token_ids=ids, logprobs=(0.0,) * len(ids))
+        for sample, ids in zip(group.samples, [(1, 2, 3), (4,)], strict=True)
+    )
+    rows = build_rows([dataclasses.replace(group, samples=(first, second))], TrainingConfig())
+    (bundle,) = bundle_rows(rows, 100, share_prompts=True)
+    layout = lay_out([bundle, bundle])
+    # The last token of a response is never fed; a response of one token is predicted by the prompt alone.
+    assert layout.ids == [7, 8, 1, 2] * 2
+    assert layout.positions == [0, 1, 2, 3] * 2
+    assert layout.predicts == [1, 2, 3, 1, 5, 6, 7, 5]
+    assert [(span.start, span.prompt, span.responses) for span in layout.spans] == [
+        (0, 2, ((2, 2), (4, 0))),
+        (4, 2, ((6, 2), (8, 0))),
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 1000), budget=st.integers(1, 300), share=st.booleans())
+def test_packs_hold_every_row_once_within_the_budget(seed: int, budget: int, share: bool) -> None:
+    rows = build_rows(random_groups(seed), TrainingConfig())
+    packs = pack_bundles(bundle_rows(rows, budget, share_prompts=share), budget)
+    packed = [row for pack in packs for bundle in pack for row in bundle.rows]
+    assert sorted(map(id, packed)) == sorted(map(id, rows))
+    longest = max(len(row.prompt_ids) + row.fed_tokens for row in rows)
+    for pack in packs:
+        assert sum(bundle.tokens for bundle in pack) <= max(budget, longest)
+        assert all(row.prompt_ids == bundle.prompt_ids for bundle in pack for row in bundle.rows)
+
+
+def test_a_group_under_a_large_budget_has_its_prompt_once() -> None:
+    rows = build_rows(random_groups(1), TrainingConfig())
+    bundles = bundle_rows(rows, 10_000, share_prompts=True)
+    assert len(bundles) == 3
+    assert len(pack_bundles(bundles, 10_000)) == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 1000), budget=st.integers(1, 300))
+def test_padded_rectangles_hold_every_row_once_within_the_budget(seed: int, budget: int) -> None:
+    rows = build_rows(random_groups(seed), TrainingConfig())
+    batches = pad_batches(rows, budget)
+    assert sorted(id(row) for batch in batches for row in batch) == sorted(map(id, rows))
+    for batch in batches:
+        width = max(len(row.prompt_ids) + row.fed_tokens for row in batch)
+        assert len(batch) == 1 or len(batch) * width <= budget
+
+
+def broken(**changes: Any) -> Group:
+    group = random_groups(2, roles=["solver"])[0]
+    sample = dataclasses.replace(group.samples[1], **changes)
+    return dataclasses.replace(group, samples=(group.samples[0], sample, *group.samples[2:]))
+
+
+@pytest.mark.parametrize(
+    ("group", "message"),
+    [
+        (broken(logprobs=()), r"sample 1 has 0 log-probabilities for \d+ tokens"),
+        (broken(prompt_ids=()), "sample 1 has no prompt tokens"),
+        (broken(temperature=0.0), "sampled at temperature 0.0"),
+        (broken(token_ids=(VOCABULARY,), logprobs=(-1.0,)), "outside the vocabulary of 61"),
+        (broken(token_ids=(1,), logprobs=(float("-inf"),)), "not finite"),
+        (dataclasses.replace(broken(), rewards=(1.0,)), "1 rewards for 4 samples"),
+        (dataclasses.replace(broken(), role="reviewer"), "this role is not trained"),
+    ],
+)
+def test_groups_that_cannot_be_trained_on_are_refused(group: Group, message: str) -> None:
+    with pytest.raises(PolicyError, match=message):
+        check_group(group, VOCABULARY)
+
+
+def test_whole_groups_pass() -> None:
+    for group in (*random_groups(3), broken(token_ids=(), logprobs=())):
+        check_group(group, VOCABULARY)

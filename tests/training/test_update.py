@@ -1,0 +1,283 @@
+import dataclasses
+import logging
+import math
+from typing import Any
+
+import msgspec
+import pytest
+import torch
+from training_support import plain_logprobs, random_groups, slow_loss, tiny_model
+from transformers import Gemma2Config, Gemma2ForCausalLM, MistralConfig, MistralForCausalLM
+
+from evoenv.config import TrainingConfig
+from evoenv.errors import ConfigError, PolicyError
+from evoenv.records import Group
+from evoenv.training.batching import build_rows
+from evoenv.training.logprobs import Scorer
+from evoenv.training.optimizer import learning_rate
+from evoenv.training.update import Trainer
+
+CONFIG = TrainingConfig(learning_rate=1e-3, warmup_steps=0, kl=0.1)
+
+
+def change(config: TrainingConfig, **settings: Any) -> TrainingConfig:
+    return msgspec.structs.replace(config, **settings)
+
+
+def gradient_of(trainer: Trainer, groups: list[Group]) -> torch.Tensor:
+    """The gradient of one update, caught before the optimiser clips and uses it."""
+    caught = []
+    clip = trainer.optimizer.clip
+
+    def catch() -> float:
+        caught.append(torch.cat([weight.grad.flatten().clone() for weight in trainer.optimizer.weights.values()]))
+        return clip()
+
+    trainer.optimizer.clip = catch  # type: ignore[method-assign]
+    trainer.update(groups)
+    (gradient,) = caught
+    return gradient
+
+
+def weights_of(trainer: Trainer) -> torch.Tensor:
+    return torch.cat([weight.detach().flatten().clone() for weight in trainer.optimizer.weights.values()])
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen3"])
+@pytest.mark.parametrize("rank", [0, 2])
+def test_gradient_is_the_same_however_the_work_is_cut(kind: str, rank: int) -> None:
+    """Against whole-sequence autograd through the plain model, for every way of cutting."""
+    groups = random_groups(0)
+    config = change(CONFIG, lora_rank=rank)
+    trainer = Trainer(tiny_model(kind), None, config)
+    trainer.update(random_groups(1))  # move away from the reference, or KL has no gradient
+    moved = {name: weight.detach().clone() for name, weight in trainer.optimizer.weights.items()}
+
+    def cut(*, packs: bool = True, splits_head: bool = True, **settings: Any) -> torch.Tensor:
+        other = Trainer(tiny_model(kind), None, change(config, **settings))
+        assert other.scorer.packs
+        assert other.scorer.splits_head
+        for scorer in (other.scorer, other.reference):
+            scorer.packs, scorer.splits_head = packs, splits_head
+        with torch.no_grad():
+            for name, weight in other.optimizer.weights.items():
+                weight.copy_(moved[name])
+        return gradient_of(other, groups)
+
+    plain = cut(packs=False, splits_head=False, micro_batch_tokens=1)
+    assert plain.abs().max() > 1e-3
+    for way in (
+        cut(),
+        cut(micro_batch_tokens=50),
+        cut(micro_batch_tokens=1),
+        cut(share_prompts=False),
+        cut(packs=False),
+        cut(packs=False, micro_batch_tokens=100),
+        cut(splits_head=False),
+        cut(gradient_checkpointing=True),
+    ):
+        assert ((way - plain).norm() / plain.norm()).item() < 1e-6
+
+
+def test_chunks_of_logits_do_not_change_the_gradient() -> None:
+    whole, chunked = (Trainer(tiny_model("llama"), None, CONFIG) for _ in range(2))
+    chunked.scorer.chunk_rows = 3
+    groups = random_groups(0)
+    expected = gradient_of(whole, groups)
+    assert torch.allclose(gradient_of(chunked, groups), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen3"])
+@pytest.mark.parametrize("aggregation", ["role-token-mean", "token-mean", "sequence-mean", "dr-grpo"])
+@pytest.mark.parametrize("weighting", ["loss", "advantage-scale"])
+def test_reported_loss_is_the_slow_loss_of_the_plain_model(kind: str, aggregation: Any, weighting: Any) -> None:
+    config = change(CONFIG, aggregation=aggregation, role_weighting=weighting, dr_grpo_tokens=32)
+    trainer = Trainer(tiny_model(kind), None, config)
+    trainer.update(random_groups(1))
+    groups = random_groups(0)
+
+    def logprobs(model: Any) -> list[list[list[float]]]:
+        return [[plain_logprobs(model, sample) for sample in group.samples] for group in groups]
+
+    expected = slow_loss(groups, logprobs(trainer.model), logprobs(tiny_model(kind)), config)
+    metrics = trainer.update(groups)
+    assert metrics["loss/total"] == pytest.approx(expected["total"], rel=1e-5)
+    assert metrics["loss/kl"] == pytest.approx(expected["kl"], rel=1e-4)
+    assert metrics["loss/solver"] == pytest.approx(expected["solver"], rel=1e-5)
+    assert metrics["tokens/solver"] + metrics["tokens/generator"] == sum(
+        len(sample.token_ids) for group in groups for sample in group.samples
+    )
+
+
+def test_zero_variance_groups_are_dropped_before_any_work() -> None:
+    """Neither their gradient nor their KL may show: the update equals the one without them."""
+    groups = random_groups(0)
+    flat = [
+        dataclasses.replace(group, rewards=(1.0,) * len(group.rewards))
+        for group in random_groups(9, roles=["solver", "generator", "generator"])
+    ]
+    alone, together = (Trainer(tiny_model("llama"), None, CONFIG) for _ in range(2))
+    for _ in range(2):
+        expected = alone.update(groups)
+        metrics = together.update([flat[0], *groups, *flat[1:]])
+    assert torch.equal(weights_of(alone), weights_of(together))
+    assert metrics["tokens/computed"] == expected["tokens/computed"]
+    assert metrics["groups/kept"] == 3
+    assert (metrics["groups/zero_variance_solver"], metrics["groups/zero_variance_generator"]) == (1, 2)
+
+
+def test_nothing_to_learn_leaves_the_weights_alone() -> None:
+    trainer = Trainer(tiny_model("llama"), None, CONFIG)
+    before = weights_of(trainer)
+    group = random_groups(0)[0]
+    metrics = trainer.update([dataclasses.replace(group, rewards=(0.0,) * 4)])
+    assert torch.equal(weights_of(trainer), before)
+    assert (metrics["groups/kept"], metrics["tokens/computed"], metrics["grad/norm"]) == (0, 0, 0)
+    assert trainer.step == 1
+
+
+def test_reviewer_groups_are_refused_before_any_work() -> None:
+    trainer = Trainer(tiny_model("llama"), None, CONFIG)
+    before = weights_of(trainer)
+    with pytest.raises(PolicyError, match="reviewer"):
+        trainer.update([*random_groups(0), dataclasses.replace(random_groups(1)[0], role="reviewer")])
+    assert torch.equal(weights_of(trainer), before)
+    assert trainer.step == 0
+
+
+@pytest.mark.parametrize("poison", ["weight", "gradient"])
+def test_an_update_that_is_not_finite_is_skipped_and_reported(poison: str, caplog: pytest.LogCaptureFixture) -> None:
+    trainer = Trainer(tiny_model("llama"), None, CONFIG)
+    trainer.update(random_groups(0))
+    before, moments = weights_of(trainer), {name: value.clone() for name, value in trainer.optimizer.state().items()}
+    layer = trainer.model.model.layers[1].mlp.down_proj
+    with caplog.at_level(logging.WARNING):
+        if poison == "gradient":
+            hook = layer.weight.register_hook(lambda gradient: gradient * math.nan)
+        else:
+            hook = layer.register_forward_hook(lambda *parts: parts[2] * math.inf)
+        metrics = trainer.update(random_groups(1))
+        hook.remove()
+    assert metrics["update/skipped"] == 1
+    assert "skipped" in caplog.text
+    assert torch.equal(weights_of(trainer), before)
+    assert all(torch.equal(value, moments[name]) for name, value in trainer.optimizer.state().items())
+    assert trainer.update(random_groups(1))["update/skipped"] == 0
+    assert not torch.equal(weights_of(trainer), before)
+
+
+def test_first_ratios_are_one_when_the_samples_are_the_models_own() -> None:
+    model = tiny_model("qwen3", dtype=torch.float32)
+    groups = [
+        dataclasses.replace(
+            group,
+            samples=tuple(
+                dataclasses.replace(sample, logprobs=tuple(plain_logprobs(model, sample))) for sample in group.samples
+            ),
+        )
+        for group in random_groups(0)
+    ]
+    metrics = Trainer(model, None, CONFIG).update(groups)
+    assert metrics["ratio/mean"] == pytest.approx(1.0, abs=1e-5)
+    assert metrics["logprob/gap_max"] < 1e-4
+    assert metrics["loss/kl"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_no_reference_is_held_without_kl() -> None:
+    trainer = Trainer(tiny_model("llama"), None, change(CONFIG, kl=0.0))
+    assert trainer.reference is trainer.scorer
+    assert trainer.update(random_groups(0))["loss/kl"] == 0.0
+
+
+def test_the_attention_and_mode_of_the_model_are_given_back() -> None:
+    trainer = Trainer(tiny_model("llama"), None, change(CONFIG, gradient_checkpointing=True))
+    before = trainer.model.config._attn_implementation
+    trainer.update(random_groups(0))
+    assert trainer.model.config._attn_implementation == before != "evoenv_packed"
+    assert not trainer.model.training
+
+
+def test_epochs_and_minibatches_take_several_steps() -> None:
+    trainer = Trainer(tiny_model("llama"), None, change(CONFIG, epochs=2, minibatches=3))
+    steps = []
+    take = trainer.optimizer.step
+    trainer.optimizer.step = lambda rate: (steps.append(rate), take(rate))[1]  # type: ignore[method-assign,func-returns-value]
+    metrics = trainer.update(random_groups(0))
+    assert len(steps) == 6
+    assert metrics["tokens/solver"] == 2 * sum(
+        len(sample.token_ids) for group in random_groups(0) if group.role == "solver" for sample in group.samples
+    )
+
+
+def test_warm_up_is_linear_and_then_constant() -> None:
+    config = TrainingConfig(learning_rate=5e-7, warmup_steps=5)
+    rates = [learning_rate(config, step) for step in range(7)]
+    assert rates == pytest.approx([1e-7, 2e-7, 3e-7, 4e-7, 5e-7, 5e-7, 5e-7])
+
+
+def test_decay_falls_on_matrices_only() -> None:
+    trainer = Trainer(tiny_model("llama"), None, change(CONFIG, weight_decay=0.5))
+    norm, matrix = (trainer.model.model.norm.weight, trainer.model.model.layers[0].mlp.up_proj.weight)
+    before = norm.detach().clone(), matrix.detach().clone()
+    for weight in trainer.optimizer.weights.values():
+        weight.grad = torch.zeros_like(weight)
+    trainer.optimizer.step(0.1)
+    assert torch.equal(norm, before[0])
+    assert torch.allclose(matrix, before[1] * (1 - 0.1 * 0.5))
+
+
+def test_half_precision_weights_learn_at_a_tiny_rate() -> None:
+    """bfloat16 alone would round every one of these updates away."""
+    config = change(CONFIG, learning_rate=1e-5, kl=0.0, weight_decay=0.0)
+    trainer = Trainer(tiny_model("llama", dtype=torch.bfloat16), None, config)
+    start = {name: value.clone() for name, value in trainer.optimizer.masters.items()}
+    first = trainer.model.model.norm.weight.detach().clone()
+    trainer.update(random_groups(0))
+    moved = {name: (value - start[name]).abs().max().item() for name, value in trainer.optimizer.masters.items()}
+    assert all(0 < size < 1.1e-5 for size in moved.values())
+    assert torch.equal(trainer.model.model.norm.weight, first)
+    assert trainer.model.model.norm.weight.dtype == torch.bfloat16
+
+
+def check_against_plain(model: Any, *, packs: bool, splits_head: bool) -> None:
+    scorer = Scorer(model)
+    assert (scorer.packs, scorer.splits_head) == (packs, splits_head)
+    groups = random_groups(4)
+    samples = {sample.token_ids: sample for group in groups for sample in group.samples}
+    for batch in scorer.plan(build_rows(groups, CONFIG), 10_000):
+        with scorer.running():
+            found = scorer.logprobs(batch).tolist()
+        expected = [x for row in batch.rows for x in plain_logprobs(model, samples[row.response_ids])]
+        assert found == pytest.approx(expected, abs=1e-5)
+
+
+def tiny(config: Any, model: Any, **settings: Any) -> Any:
+    torch.manual_seed(0)
+    return model(
+        config(
+            vocab_size=61,
+            hidden_size=32,
+            intermediate_size=48,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=8,
+            **settings,
+        )
+    ).eval()
+
+
+def test_sliding_windows_are_kept_when_packed() -> None:
+    check_against_plain(tiny(MistralConfig, MistralForCausalLM, sliding_window=5), packs=True, splits_head=True)
+
+
+def test_a_model_with_soft_caps_takes_the_plain_way() -> None:
+    """Gemma 2 caps its attention scores and its logits: neither short cut may be taken."""
+    model = tiny(Gemma2Config, Gemma2ForCausalLM, attn_implementation="eager", final_logit_softcapping=0.5)
+    check_against_plain(model, packs=False, splits_head=False)
+
+
+@pytest.mark.parametrize("name", ["epochs", "minibatches", "micro_batch_tokens"])
+def test_counts_below_one_are_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"training.{name} = 0"):
+        Trainer(tiny_model("llama"), None, change(CONFIG, **{name: 0}))
