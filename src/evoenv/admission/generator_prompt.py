@@ -6,13 +6,13 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
-from evoenv.admission.novelty import Matrix, unit_rows
 from evoenv.prompts import fenced, fill, load_prompt
 from evoenv.records import Message
+
+if TYPE_CHECKING:
+    from evoenv.admission.novelty import Matrix
 
 GENERATOR_PROMPTS = {"full": "generator_v1", "short": "generator_short_v1"}
 """`short` says only what a small model can hold; a long list of rules crowds the examples out of its attention."""
@@ -37,6 +37,10 @@ def choose_examples(
     `diverse`: the first is drawn, each further one is the farthest from its nearest chosen (greedy max-min),
     the lower row on ties. `random`: drawn without replacement.
     """
+    import numpy as np  # here, so that reading a response (`evoenv validate`) starts without it
+
+    from evoenv.admission.novelty import unit_rows
+
     rng = random.Random(seed)
     total = len(vectors)
     if choice == "random" or total <= 1:

@@ -49,6 +49,10 @@ class _View:
             self._rows = grown
         self._rows[start:needed] = rows
 
+    def rows(self, numbers: Sequence[int]) -> Matrix:
+        chosen: Matrix = self._rows[np.asarray(numbers, dtype=np.intp)]
+        return chosen
+
     def nearest(self, queries: Matrix, count: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """The greatest cosine of each query over the first `count` rows, and whose it is."""
         best: Matrix = np.full(len(queries), -2.0, dtype=np.float32)
@@ -71,25 +75,31 @@ class NoveltyCache:
         self._prompts = _View(dimension, capacity)
         self._codes = _View(dimension, capacity)
         self._ids: list[str] = []
-        self._known: set[str] = set()
+        self._row: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def __contains__(self, environment: object) -> bool:
-        return environment in self._known
+        return environment in self._row
 
     def add(self, ids: Sequence[str], prompts: Matrix, codes: Matrix) -> None:
         """Append rows; an environment that is there already is a mistake of the caller."""
-        repeated = [name for name in ids if name in self._known]
+        repeated = [name for name in ids if name in self._row]
         if repeated or len(set(ids)) != len(ids):
             raise ValueError(f"novelty cache: {repeated or list(ids)} would be entered twice")
         if not ids:
             return
         self._prompts.write(len(self._ids), unit_rows(prompts))
         self._codes.write(len(self._ids), unit_rows(codes))
+        self._row.update(zip(ids, range(len(self._ids), len(self._ids) + len(ids)), strict=True))
         self._ids += ids
-        self._known.update(ids)
+
+    def joint_vectors(self, ids: Sequence[str]) -> Matrix:
+        """Both views side by side, one row per environment: their cosine is the mean of the two views'."""
+        rows = [self._row[name] for name in ids]
+        joint: Matrix = np.hstack([self._prompts.rows(rows), self._codes.rows(rows)])
+        return joint
 
     def nearest(self, prompts: Matrix, codes: Matrix) -> list[tuple[float, float, str | None]]:
         """Per candidate: the greatest prompt cosine, the greatest code cosine, and the id nearest in code.

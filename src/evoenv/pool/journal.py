@@ -201,6 +201,14 @@ class Journal:
         )
         return (int(rows[0][0]), str(rows[0][1])) if rows else None
 
+    def checkpoints(self) -> list[str]:
+        """Names of all checkpoints that committed updates vouch for, oldest first."""
+        rows = self._database.query(
+            "SELECT json_extract(data, '$.checkpoint') FROM stages WHERE stage = 'updated' "
+            "AND json_extract(data, '$.checkpoint') IS NOT NULL ORDER BY step"
+        )
+        return [str(name) for (name,) in rows]
+
     def last_update(self) -> int:
         """The last step whose update is committed; 0 before the first."""
         return int(self._database.query("SELECT coalesce(max(step), 0) FROM stages WHERE stage = 'updated'")[0][0])
@@ -226,6 +234,14 @@ class Journal:
                     for item in asked
                 ],
             )
+
+    def requests(self, step: int, purpose: Purpose) -> dict[str, tuple[str | None, int | None, int | None]]:
+        """Subject, seed and difficulty of a step's requests, by id."""
+        rows = self._database.query(
+            "SELECT id, subject, seed, difficulty FROM requests WHERE step = ? AND purpose = ? ORDER BY id",
+            (step, purpose),
+        )
+        return {name: (subject, seed, difficulty) for name, subject, seed, difficulty in rows}
 
     def request_messages(self, request_id: str) -> tuple[Message, ...]:
         rows = self._database.query("SELECT messages FROM requests WHERE id = ?", (request_id,))

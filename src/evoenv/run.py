@@ -1,0 +1,230 @@
+"""A run directory: begun, taken up again, and driven step by step.
+
+    store, config = create(directory, config)          # or: reopen(directory)
+    run = prepare(store, config, policy, sandbox, embedder)
+    advance(run)
+
+`config.toml` (resolved), `run.sqlite` (the truth) and `checkpoints/` are all that is needed to resume, audit or show
+the run on another machine.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from evoenv.admission.generator_prompt import GENERATOR_PROMPTS
+from evoenv.admission.novelty import clean_generate_body
+from evoenv.admission.review import REVIEW_PROMPT
+from evoenv.admission.solver_prompt import SOLVER_PROMPT
+from evoenv.config import Config, load_config, to_mapping
+from evoenv.environment.seeds import seed_sources
+from evoenv.errors import ConfigError, InputError, StoreError
+from evoenv.evolve import evolve
+from evoenv.pool.store import EnvironmentRecord, Store
+from evoenv.pool.tags import prototypes_of, tags_of
+from evoenv.ports import Embedder, Policy
+from evoenv.records import StepSummary, environment_id
+from evoenv.sandbox.host import Sandbox
+from evoenv.sandbox.pool import WorkerPool
+from evoenv.stages.context import Observer, Run, RunStopped, Unobserved
+from evoenv.stages.learning import restore_policy
+
+logger = logging.getLogger(__name__)
+
+CONFIG_NAME = "config.toml"
+MAY_CHANGE = frozenset(
+    {
+        "run.steps",
+        "run.checkpoint_every",
+        "run.keep_checkpoints",
+        "run.writers",
+        "model.device",
+        "model.base_url",
+        "model.sample_batch_tokens",
+        "training.micro_batch_tokens",
+        "training.gradient_checkpointing",
+    }
+)
+"""What a resumed run may do differently without becoming another experiment."""
+
+_VERSIONED = ("evoenv", "torch", "transformers", "numpy", "msgspec")
+
+
+# --------------------------------------------------------------------------- the directory
+
+
+def create(directory: Path, config: Config) -> tuple[Store, Config]:
+    """A new run with its resolved configuration written down."""
+    store = Store.create(directory, to_mapping(config), versions())
+    try:
+        _write_config(directory, config)
+    except BaseException:
+        store.close()
+        raise
+    return store, config
+
+
+def reopen(directory: Path, overrides: Iterable[str] = ()) -> tuple[Store, Config]:
+    """An existing run as it was configured; `overrides` and edits of config.toml only where they may change."""
+    store = Store.open(directory)
+    try:
+        begun = load_config(store.meta("config"))
+        path = directory / CONFIG_NAME
+        edited = load_config(path) if path.is_file() else begun
+        config = load_config(to_mapping(edited), overrides=overrides)
+        _check_changes(begun, config)
+        if config != begun:
+            store.set_meta("config", to_mapping(config))
+            store.add_event(None, "config-changed", _changes(begun, config))
+        _write_config(directory, config)
+    except BaseException:
+        store.close()
+        raise
+    return store, config
+
+
+def versions() -> dict[str, str]:
+    """What the run was made with; read from package metadata, so that nothing heavy is imported."""
+    found = {"python": platform.python_version()}
+    for name in _VERSIONED:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    prompts = (*GENERATOR_PROMPTS.values(), REVIEW_PROMPT, SOLVER_PROMPT)
+    return {**found, "prompts": ", ".join(prompts)}
+
+
+def config_toml(config: Config) -> str:
+    """The resolved tree as TOML."""
+    lines: list[str] = []
+    for section, values in to_mapping(config).items():
+        lines.append(f"[{section}]")
+        # JSON's spelling of strings, numbers, booleans and flat lists is also TOML's
+        lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _write_config(directory: Path, config: Config) -> None:
+    aside = directory / f".{CONFIG_NAME}.new"
+    try:
+        aside.write_text(config_toml(config), encoding="utf-8")
+        os.replace(aside, directory / CONFIG_NAME)
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {directory / CONFIG_NAME}: {error.strerror}; check space and permissions"
+        ) from error
+
+
+def _changes(begun: Config, config: Config) -> dict[str, Any]:
+    old, new = to_mapping(begun), to_mapping(config)
+    return {
+        f"{section}.{key}": [old[section].get(key), value]
+        for section, values in new.items()
+        for key, value in values.items()
+        if old[section].get(key) != value
+    }
+
+
+def _check_changes(begun: Config, config: Config) -> None:
+    refused = sorted(set(_changes(begun, config)) - MAY_CHANGE)
+    if refused:
+        raise ConfigError(
+            f"a resumed run cannot change {', '.join(refused)}: its records would mix two experiments. "
+            f"Set it back (the run began with what `{CONFIG_NAME}` said then), or start a new run with --run"
+        )
+
+
+# --------------------------------------------------------------------------- the run
+
+
+def prepare(
+    store: Store,
+    config: Config,
+    policy: Policy,
+    sandbox: Sandbox,
+    embedder: Embedder,
+    *,
+    originals: Mapping[str, str] | None = None,
+    observer: Observer | None = None,
+    training: bool = True,
+) -> Run:
+    """Everything in place for the next step: the originals entered, the caches filled, the policy restored.
+
+    `originals` are sources by name, the ten seeds where None; a run that has its pool already keeps it.
+    """
+    if training and not policy.trainable:
+        raise ConfigError(
+            "this policy can only sample, so it cannot be trained; use `evoenv synth` to build a pool with it"
+        )
+    workers = WorkerPool(sandbox)
+    if not store.pool().members:
+        _enter_originals(store, workers, embedder, seed_sources() if originals is None else originals)
+    dimension = len(store.vectors(store.pool().admitted[:1])[0][0])
+    run = Run(
+        config=config,
+        store=store,
+        policy=policy,
+        sandbox=sandbox,
+        workers=workers,
+        embedder=embedder,
+        cache=store.novelty_cache(dimension),
+        training=training,
+        observer=observer or Unobserved(),
+        prototypes=prototypes_of(record.tags for record in store.environments()),
+    )
+    if training:
+        restore_policy(run)
+    return run
+
+
+def advance(run: Run, steps: int | None = None) -> Sequence[StepSummary]:
+    """Run until the configured number of steps is done (or `steps` more), or a stop is requested."""
+    last = run.config.run.steps if steps is None else run.store.last_step() + steps
+    summaries: list[StepSummary] = []
+    try:
+        while (step := run.store.last_step() + 1) <= last:
+            summaries.append(evolve(run, step))
+    except RunStopped as stopped:
+        logger.info("%s; continue with --resume", stopped)
+        run.store.add_event(None, "run-stopped", {"reason": str(stopped)})
+    return summaries
+
+
+def _enter_originals(store: Store, workers: WorkerPool, embedder: Embedder, originals: Mapping[str, str]) -> None:
+    """The first P, S and C. One transaction: a run never has half its originals."""
+    if not originals:
+        raise InputError("a run needs at least one original environment; none was given")
+    templates = {name: _template(name, source, workers) for name, source in originals.items()}
+    prompts = embedder.embed(list(templates.values()))
+    codes = embedder.embed([clean_generate_body(source) for source in originals.values()])
+    with store.transaction():
+        records = [
+            EnvironmentRecord(store.add_source(source), name, original=True, tags=tags_of(templates[name], source))
+            for name, source in originals.items()
+        ]
+        store.add_environments(records)
+        store.add_vectors({record.id: (prompts[row], codes[row]) for row, record in enumerate(records)})
+        store.add_event(None, "originals", {record.id: record.name for record in records})
+
+
+def _template(name: str, source: str, workers: WorkerPool) -> str:
+    """What novelty embeds as u: the class attribute, or a rendered prompt where there is none."""
+    with workers.worker(source) as worker:
+        if worker.failure is not None:
+            raise InputError(f"the original environment {name} does not load: {worker.failure.message}")
+        template = worker.description.get("template")
+        if isinstance(template, str) and template:
+            return template
+        (instance,) = worker.instances([0], 0)
+        if instance is None:
+            raise InputError(f"the original environment {name} ({environment_id(source)}) generates no instance")
+        return instance.prompt

@@ -1,0 +1,116 @@
+"""Novelty, rewards and admissions of a whole batch, in one transaction."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from evoenv.admission.admission import REASONS, Evaluated, decide_admissions
+from evoenv.admission.novelty import Measured, clean_generate_body, gamma, measure_batch, update_repetition
+from evoenv.admission.review import review_passes
+from evoenv.admission.reward import NOVELTY_FROM_LAYER
+from evoenv.pool.store import Store
+from evoenv.records import Candidate, Decision, Group, environment_id
+from evoenv.stages.context import Run
+from evoenv.stages.judgement import Judged
+from evoenv.stages.synthesis import Proposed
+
+REPETITION, GAMMA = "novelty/repetition", "novelty/gamma"
+
+
+def decide(run: Run, step: int, proposed: Proposed, judged: Judged) -> list[Decision]:
+    """R_gen for every candidate, and who enters the pool; by group and index."""
+    run.begin(step, "decided")
+    if not run.store.stage_done(step, "decided"):
+        began = time.perf_counter()
+        measured, vectors = _measure(run, proposed)
+        similarities = [item.novelty.batch_similarity for item in measured.values()]
+        repetition = update_repetition(_repetition_before(run, step), similarities, run.config.novelty)
+        weight = gamma(repetition, run.config.novelty)
+        batch = [_evaluated(run, candidate, proposed, judged, measured) for candidate in proposed.candidates]
+        decisions = decide_admissions(batch, weight, run.config)
+        with run.store.stage(step, "decided") as kept:
+            run.store.add_vectors(vectors)
+            run.store.add_novelties(step, {name: item.novelty for name, item in measured.items()})
+            run.store.add_decisions(step, decisions)
+            run.store.add_metrics(
+                step, {REPETITION: repetition, GAMMA: weight, **_metrics(decisions, measured.values())}
+            )
+            run.store.add_metrics(step, {"time/decide": time.perf_counter() - began})
+            kept["admitted"] = [item.candidate_id for item in decisions if item.admitted]
+    return run.store.decisions(step)
+
+
+def generator_groups(store: Store, step: int) -> list[Group]:
+    """The candidates' samples with R_gen, by generator prompt."""
+    rewards = {item.candidate_id: item.reward for item in store.decisions(step)}
+    samples = store.samples(step, "generate")
+    groups: list[Group] = []
+    for request in store.requests(step, "generate"):
+        members = [
+            sample for (name, _), sample in samples.items() if name == request and sample.finish_reason != "error"
+        ]
+        values = tuple(rewards[f"{request}.c{sample.index:02d}"] for sample in members)
+        groups.append(Group(request, "generator", tuple(members), values))
+    return groups
+
+
+def _measure(run: Run, proposed: Proposed) -> tuple[dict[str, Measured], dict[str, tuple[np.ndarray, np.ndarray]]]:
+    """Novelty of everything from L2 on; each distinct source is embedded once."""
+    embedded = [item for item in proposed.candidates if proposed.reports[item.id].layer >= NOVELTY_FROM_LAYER]
+    if not embedded:
+        return {}, {}
+    texts: dict[str, tuple[str, str]] = {}
+    for item in embedded:
+        source = item.source or ""
+        texts.setdefault(
+            environment_id(source), (proposed.reports[item.id].prompt_template, clean_generate_body(source))
+        )
+    prompts = run.embedder.embed([prompt for prompt, _ in texts.values()])
+    codes = run.embedder.embed([code for _, code in texts.values()])
+    vectors = {name: (prompts[row], codes[row]) for row, name in enumerate(texts)}
+    names = [environment_id(item.source or "") for item in embedded]
+    measured = measure_batch(
+        [item.id for item in embedded],
+        np.stack([vectors[name][0] for name in names]),
+        np.stack([vectors[name][1] for name in names]),
+        run.cache,
+        run.config.novelty,
+    )
+    return measured, vectors
+
+
+def _repetition_before(run: Run, step: int) -> float:
+    """s̄ as the step before left it."""
+    history = [value for at, value in run.store.metric(REPETITION) if at < step]
+    return history[-1] if history else run.config.novelty.ema_start
+
+
+def _evaluated(
+    run: Run, candidate: Candidate, proposed: Proposed, judged: Judged, measured: dict[str, Measured]
+) -> Evaluated:
+    identity = environment_id(candidate.source) if candidate.source is not None else ""
+    calibration = judged.calibrations.get(candidate.id)
+    review = run.config.review
+    return Evaluated(
+        candidate_id=candidate.id,
+        environment_id=identity,
+        layer=proposed.reports[candidate.id].layer,
+        review_passed=not review.enabled or review_passes(judged.reviews.get(candidate.id, ()), review.rule),
+        pass_rate=None if calibration is None else calibration.pass_rate,
+        measured=measured.get(candidate.id),
+        known=identity in run.cache,
+    )
+
+
+def _metrics(decisions: Sequence[Decision], measured: Collection[Measured]) -> dict[str, float]:
+    fates = Counter(item.reason for item in decisions)
+    metrics = {f"fate/{reason}": float(fates[reason]) for reason in REASONS}
+    if decisions:
+        metrics["generator/reward"] = sum(item.reward for item in decisions) / len(decisions)
+    if measured:
+        metrics["novelty/mean"] = sum(item.novelty.novelty for item in measured) / len(measured)
+    return metrics

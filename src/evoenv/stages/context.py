@@ -1,0 +1,77 @@
+"""What every stage is given: the configuration, the store and the ports of one run."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from evoenv.admission.novelty import NoveltyCache
+from evoenv.config import Config
+from evoenv.pool.store import Stage, Store
+from evoenv.ports import Embedder, Policy
+from evoenv.records import StepSummary
+from evoenv.sandbox.host import Sandbox
+from evoenv.sandbox.pool import WorkerPool
+
+
+class Observer(Protocol):
+    """Whoever watches a run: a terminal, a test, a dashboard. It never changes anything."""
+
+    def stage(self, step: int, stage: Stage) -> None:
+        """A stage begins."""
+
+    def progress(self, step: int, stage: Stage, done: int, total: int) -> None: ...
+
+    def summary(self, summary: StepSummary) -> None:
+        """A step is done."""
+
+
+class Unobserved:
+    """Nobody watches."""
+
+    def stage(self, step: int, stage: Stage) -> None:
+        pass
+
+    def progress(self, step: int, stage: Stage, done: int, total: int) -> None:
+        pass
+
+    def summary(self, summary: StepSummary) -> None:
+        pass
+
+
+class RunStopped(Exception):  # noqa: N818 - not an error: the user asked for it
+    """A stop was requested and the current stage is done; `--resume` continues from here."""
+
+
+@dataclass(slots=True)
+class Run:
+    """An open run. Made by `evoenv.run.prepare`."""
+
+    config: Config
+    store: Store
+    policy: Policy
+    sandbox: Sandbox
+    workers: WorkerPool
+    embedder: Embedder
+    cache: NoveltyCache
+    training: bool = True
+    """False: a pool is synthesised, nothing is solved or learnt (`evoenv synth`)."""
+    observer: Observer = field(default_factory=Unobserved)
+    stop: threading.Event = field(default_factory=threading.Event)
+    prototypes: list[frozenset[str]] = field(default_factory=list)
+
+    @property
+    def seed(self) -> int:
+        return self.config.run.seed
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.store.directory / "checkpoints"
+
+    def begin(self, step: int, stage: Stage) -> None:
+        """A stage begins: the place where a requested stop takes effect, and watchers are told."""
+        if self.stop.is_set():
+            raise RunStopped(f"stopped before stage '{stage}' of step {step}")
+        self.observer.stage(step, stage)

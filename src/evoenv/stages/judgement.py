@@ -1,0 +1,209 @@
+"""Review and calibration of those that reached L5: one batch of requests for both, over all candidates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from evoenv.admission.calibration import calibrate, calibration_seeds
+from evoenv.admission.review import Probe, read_review, review_messages
+from evoenv.admission.solver_prompt import solver_messages
+from evoenv.environment.answers import extract_answer
+from evoenv.pool.state import starting_level
+from evoenv.pool.store import Asked, SampleKey
+from evoenv.records import (
+    Calibration,
+    Candidate,
+    Instance,
+    Request,
+    Review,
+    Sample,
+    Score,
+    derive_seed,
+    environment_id,
+)
+from evoenv.sandbox.host import EnvironmentWorker
+from evoenv.stages.context import Run
+from evoenv.stages.sampling import ask
+from evoenv.stages.synthesis import Proposed
+from evoenv.validation import probes
+from evoenv.validation.evidence import Drawn, Evidence
+
+REVIEW_INSTANCES = 2
+PROBES_SHOWN = (("changed", 6), ("foreign", 1), ("flooded", 2), ("malformed", 2), ("empty", 1))
+"""How many wrong answers of each kind a reviewer is shown: enough to see a careless scorer, not a wall of text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Reviews and calibrations by candidate id; only of those that reached L5."""
+
+    reviews: dict[str, tuple[Review, ...]]
+    calibrations: dict[str, Calibration]
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A finalist made ready: what the reviewer sees and what the solver is asked."""
+
+    candidate: Candidate
+    source: str
+    review: tuple[Instance, ...]
+    probes: tuple[Probe, ...]
+    seeds: tuple[int, ...]
+    calibration: tuple[Instance | None, ...]
+    level: int
+
+
+def judge(run: Run, step: int, proposed: Proposed) -> Judged:
+    """K reviews and â for every finalist."""
+    run.begin(step, "reviewed")
+    if not run.store.stage_done(step, "calibrated"):
+        began = time.perf_counter()
+        with ThreadPoolExecutor(run.sandbox.workers, thread_name_prefix="evoenv-judge") as threads:
+            cases = list(threads.map(lambda candidate: _prepare(run, step, candidate), proposed.finalists))
+        asked = [item for case in cases for item in (*_review_request(run, case), *_calibration_requests(run, case))]
+        said = {(sample.request_id, sample.index): sample for sample in ask(run, step, "reviewed", asked)}
+        if not run.store.stage_done(step, "reviewed"):
+            with run.store.stage(step, "reviewed"):
+                run.store.add_reviews(step, {case.candidate.id: _reviews(run, case, said) for case in cases})
+        run.observer.stage(step, "calibrated")
+        scores = _scores(run, step, cases, said)
+        calibrations = {case.candidate.id: _calibration(run, case, scores) for case in cases}
+        with run.store.stage(step, "calibrated"):
+            run.store.add_calibrations(step, calibrations)
+            run.store.add_metrics(step, {**_metrics(calibrations), "time/judge": time.perf_counter() - began})
+    return Judged(run.store.reviews(step), run.store.calibrations(step))
+
+
+def _prepare(run: Run, step: int, candidate: Candidate) -> _Case:
+    """Fresh instances and scorer probes, all from the candidate's own worker."""
+    assert candidate.source is not None, "a candidate without source cannot have reached L5"
+    identity = environment_id(candidate.source)
+    level = starting_level(run.config.solver)
+    seeds = calibration_seeds(run.seed, identity, step, run.config.calibration.instances)
+    with run.workers.worker(candidate.source) as worker:
+        calibration = tuple(worker.instances(seeds, level))
+        shown: tuple[Instance, ...] = ()
+        found: tuple[Probe, ...] = ()
+        if run.config.review.enabled:
+            # the first at level 0: small enough to be traced by hand
+            drawn = [
+                *worker.instances([derive_seed(run.seed, identity, "review", step, 0)], 0),
+                *worker.instances([derive_seed(run.seed, identity, "review", step, 1)], level),
+            ]
+            shown = tuple(instance for instance in drawn if instance is not None)
+            found = review_probes(run, candidate.source, worker, shown)
+    return _Case(candidate, candidate.source, shown, found, seeds, calibration, level)
+
+
+def review_probes(run: Run, source: str, worker: EnvironmentWorker, instances: Sequence[Instance]) -> tuple[Probe, ...]:
+    """The reference of each instance and a choice of wrong answers, with their scores."""
+    drawn = [Drawn(item.seed, item.difficulty, item.prompt, item.latent, item.reference) for item in instances]
+    evidence = Evidence(worker, lambda **options: run.sandbox.open(source, **options), drawn=drawn)
+    solved, _, _ = probes.solve(evidence, drawn)
+    found = [Probe("the reference", one.text, 1.0) for one in solved]
+    wrong = probes.wrong_answers(evidence, solved, probes.answer_options(solved))
+    for kind, count in PROBES_SHOWN:
+        scored = [probe for probe in getattr(wrong, kind) if probe.score is not None]
+        found += [Probe(probe.kind.replace(":", ": "), probe.text, probe.score or 0.0) for probe in scored[:count]]
+    return tuple(found)
+
+
+def _review_request(run: Run, case: _Case) -> list[Asked]:
+    config = run.config.review
+    if not config.enabled:
+        return []
+    request = Request(
+        id=f"{case.candidate.id}.review",
+        role="reviewer",
+        messages=review_messages(case.source, case.review, case.probes),
+        count=1 if config.rule == "single" else config.reviews,
+        temperature=config.temperature,
+        max_tokens=config.max_tokens,
+        seed=derive_seed(run.seed, "review", case.candidate.id),
+    )
+    return [Asked(request, "review", subject=case.candidate.id)]
+
+
+def _calibration_requests(run: Run, case: _Case) -> list[Asked]:
+    """One response per instance; an instance that could not be made is not asked and scores 0."""
+    config = run.config.solver
+    return [
+        Asked(
+            Request(
+                id=_calibration_id(case, index),
+                role="solver",
+                messages=solver_messages(instance.prompt),
+                temperature=config.temperature,
+                top_p=config.top_p,
+                max_tokens=config.max_tokens,
+                seed=derive_seed(run.seed, "calibrate", case.candidate.id, index),
+            ),
+            "calibrate",
+            subject=case.candidate.id,
+            seed=instance.seed,
+            difficulty=instance.difficulty,
+        )
+        for index, instance in enumerate(case.calibration)
+        if instance is not None
+    ]
+
+
+def _calibration_id(case: _Case, index: int) -> str:
+    return f"{case.candidate.id}.calibrate.{index:02d}"
+
+
+def _reviews(run: Run, case: _Case, said: Mapping[SampleKey, Sample]) -> tuple[Review, ...]:
+    samples = sorted((key[1], item) for key, item in said.items() if key[0] == f"{case.candidate.id}.review")
+    return tuple(read_review(sample.text, sample.finish_reason) for _, sample in samples)
+
+
+def _scores(run: Run, step: int, cases: Sequence[_Case], said: Mapping[SampleKey, Sample]) -> dict[SampleKey, Score]:
+    """Score every calibration response, each candidate in its own worker, all cores at work."""
+    known = run.store.scores(step, "calibrate")
+
+    def score_case(case: _Case) -> dict[SampleKey, Score]:
+        items: dict[SampleKey, tuple[int, str]] = {}
+        for index, instance in enumerate(case.calibration):
+            key = (_calibration_id(case, index), 0)
+            if instance is not None and key in said and key not in known:
+                items[key] = (instance.seed, said[key].text)
+        return score_responses(run, case.source, {key: (seed, case.level, text) for key, (seed, text) in items.items()})
+
+    with ThreadPoolExecutor(run.sandbox.workers, thread_name_prefix="evoenv-score") as threads:
+        for scores in threads.map(score_case, cases):
+            run.store.add_scores(step, scores)
+            known.update(scores)
+    return known
+
+
+def score_responses(
+    run: Run, source: str, responses: Mapping[SampleKey, tuple[int, int, str]]
+) -> dict[SampleKey, Score]:
+    """Scores of (seed, difficulty, response) by key; a response without a final answer scores 0."""
+    scores: dict[SampleKey, Score] = {}
+    items: list[tuple[int, int, str]] = []
+    asked: list[SampleKey] = []
+    for key, (seed, difficulty, response) in responses.items():
+        answer = extract_answer(response)
+        if answer is None:
+            scores[key] = Score(0.0, format_ok=False)
+        else:
+            asked.append(key)
+            items.append((seed, difficulty, answer))
+    if items:
+        scores.update(zip(asked, run.workers.score(source, items), strict=True))
+    return scores
+
+
+def _calibration(run: Run, case: _Case, scores: Mapping[SampleKey, Score]) -> Calibration:
+    keys = [(_calibration_id(case, index), 0) for index in range(len(case.calibration))]
+    return calibrate([scores[key].value if key in scores else 0.0 for key in keys], run.config.calibration)
+
+
+def _metrics(calibrations: Mapping[str, Calibration]) -> dict[str, float]:
+    rates = [item.pass_rate for item in calibrations.values()]
+    return {"calibration/pass_rate": sum(rates) / len(rates)} if rates else {}

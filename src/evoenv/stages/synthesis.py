@@ -1,0 +1,147 @@
+"""Candidates out of the generator, each validated while the others are still being sampled."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from evoenv.admission.generator_prompt import Example, choose_examples, extract_source, generator_messages
+from evoenv.pool.state import PoolState
+from evoenv.pool.store import Asked
+from evoenv.records import Candidate, Request, Sample, ValidationReport, derive_seed
+from evoenv.stages.context import Run
+from evoenv.stages.sampling import ask
+from evoenv.validation.codes import finding
+from evoenv.validation.validate import validate
+
+LAYERS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """The candidates of a step by group and index, and what validation said of each."""
+
+    candidates: list[Candidate]
+    reports: dict[str, ValidationReport]
+
+    @property
+    def finalists(self) -> list[Candidate]:
+        """Those that reached L5."""
+        return [item for item in self.candidates if self.reports[item.id].passed]
+
+
+def synthesise(run: Run, step: int, pool: PoolState) -> Proposed:
+    """Sample candidates from prompts built on S, and find ℓ(e) of each."""
+    run.begin(step, "generated")
+    if not run.store.stage_done(step, "validated"):
+        began = time.perf_counter()
+        asked, parents = generator_requests(run, step, pool)
+        with _Validation(run, step) as validation:
+            for sample in ask(run, step, "generated", asked):
+                candidate = candidate_of(step, sample, parents[sample.request_id])
+                run.store.add_candidates([candidate], {candidate.id: sample.request_id})
+                validation.submit(candidate)
+            if not run.store.stage_done(step, "generated"):
+                with run.store.stage(step, "generated"):
+                    run.store.add_metrics(step, {"time/generate": time.perf_counter() - began})
+            run.observer.stage(step, "validated")
+            validation.finish()
+        proposed = Proposed(run.store.candidates(step), run.store.reports(step))
+        with run.store.stage(step, "validated"):
+            run.store.add_metrics(step, {**funnel(proposed), "time/propose": time.perf_counter() - began})
+    return Proposed(run.store.candidates(step), run.store.reports(step))
+
+
+def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked], dict[str, tuple[str, ...]]]:
+    """One request per generator prompt, and the parents of its candidates."""
+    config = run.config.generator
+    examples = pool.few_shot
+    vectors = run.cache.joint_vectors(examples)
+    asked: list[Asked] = []
+    parents: dict[str, tuple[str, ...]] = {}
+    for group in range(config.prompts):
+        rows = choose_examples(
+            vectors, config.few_shot, derive_seed(run.seed, "few-shot", step, group), config.few_shot_choice
+        )
+        chosen = [Example(examples[row], run.store.source(examples[row]) or "") for row in rows]
+        messages, shown = generator_messages(chosen, config.prompt, config.max_prompt_tokens)
+        request = Request(
+            id=f"s{step:05d}.g{group:03d}",
+            role="generator",
+            messages=messages,
+            count=config.candidates_per_prompt,
+            temperature=config.temperature,
+            top_p=config.top_p,
+            max_tokens=config.max_tokens,
+            seed=derive_seed(run.seed, "generator", step, group),
+        )
+        asked.append(Asked(request, "generate"))
+        parents[request.id] = shown
+    return asked, parents
+
+
+def candidate_of(step: int, sample: Sample, parents: tuple[str, ...]) -> Candidate:
+    return Candidate(
+        id=f"{sample.request_id}.c{sample.index:02d}",
+        step=step,
+        group=int(sample.request_id.rpartition(".g")[2]),
+        index=sample.index,
+        response=sample.text,
+        source=extract_source(sample.text),
+        parents=parents,
+    )
+
+
+def funnel(proposed: Proposed) -> dict[str, float]:
+    """How many candidates passed each layer."""
+    layers = [report.layer for report in proposed.reports.values()]
+    counts = {f"funnel/l{layer}": float(sum(reached >= layer for reached in layers)) for layer in range(1, LAYERS + 1)}
+    return {"funnel/candidates": float(len(layers)), **counts}
+
+
+class _Validation:
+    """Validates on as many threads as the sandbox has workers; writes from the caller's thread only."""
+
+    def __init__(self, run: Run, step: int) -> None:
+        self._run, self._step = run, step
+        self._threads = ThreadPoolExecutor(run.sandbox.workers, thread_name_prefix="evoenv-validate")
+        self._done = set(run.store.reports(step))
+        self._running: dict[Future[ValidationReport], list[str]] = {}
+        self._by_source: dict[str | None, Future[ValidationReport]] = {}
+
+    def __enter__(self) -> _Validation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def submit(self, candidate: Candidate) -> None:
+        """Start validating; a source that is already being validated is not run twice."""
+        if candidate.id in self._done:
+            return
+        future = self._by_source.get(candidate.source)
+        if future is None:
+            future = self._threads.submit(self._validate, candidate.source)
+            self._by_source[candidate.source] = future
+        self._running.setdefault(future, []).append(candidate.id)
+        self._collect([future for future in self._running if future.done()])
+
+    def finish(self) -> None:
+        while self._running:
+            self._collect(wait(self._running, return_when=FIRST_COMPLETED).done)
+            self._run.observer.progress(
+                self._step, "validated", len(self._done), len(self._done) + sum(map(len, self._running.values()))
+            )
+
+    def _collect(self, finished: set[Future[ValidationReport]] | list[Future[ValidationReport]]) -> None:
+        with self._run.store.transaction():
+            for future in finished:
+                for name in self._running.pop(future):
+                    self._run.store.add_report(self._step, name, future.result())
+                    self._done.add(name)
+
+    def _validate(self, source: str | None) -> ValidationReport:
+        if source is None:
+            return ValidationReport(0, (finding("L1.no-code", "the response has no fenced Python block"),))
+        return validate(source, self._run.sandbox, layer_seconds=self._run.config.validation.layer_seconds)
