@@ -22,7 +22,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Base of every section: frozen, keyword only, unknown keys refused."""
 
 
-class GeneratorConfig(Section):
+class GeneratorConfig(Section, frozen=True):
     prompts: int = 16
     """Distinct generator prompts per step."""
     candidates_per_prompt: int = 8
@@ -38,7 +38,7 @@ class GeneratorConfig(Section):
     """`short` is for small models, which a long list of rules confuses more than it helps."""
 
 
-class SolverConfig(Section):
+class SolverConfig(Section, frozen=True):
     prompts: int = 64
     """Distinct solver prompts per step."""
     responses_per_prompt: int = 8
@@ -52,14 +52,14 @@ class SolverConfig(Section):
     """`fixed` is the paper's; `adaptive` is RLVE's rule, per environment."""
 
 
-class ValidationConfig(Section):
+class ValidationConfig(Section, frozen=True):
     layer_seconds: float = 30.0
-    call_cpu_seconds: float = 3.0
+    call_cpu_seconds: float = 5.0
     """CPU time that one generate, render or score call may take."""
     memory_mb: int = 512
 
 
-class ReviewConfig(Section):
+class ReviewConfig(Section, frozen=True):
     enabled: bool = True
     reviews: int = 3
     rule: Literal["any-reject", "majority", "all-reject", "single"] = "any-reject"
@@ -67,7 +67,7 @@ class ReviewConfig(Section):
     max_tokens: int = 8192
 
 
-class CalibrationConfig(Section):
+class CalibrationConfig(Section, frozen=True):
     instances: int = 8
     pass_threshold: float = 0.0
     strict: bool = False
@@ -82,7 +82,7 @@ class CalibrationConfig(Section):
             )
 
 
-class NoveltyConfig(Section):
+class NoveltyConfig(Section, frozen=True):
     mix: float = 0.5
     """λ: the weight of the prompt view against the code view."""
     gate: float = 0.80
@@ -99,7 +99,7 @@ class NoveltyConfig(Section):
             raise ValueError(f"novelty.tau_high is {self.tau_high}; expected more than tau_low ({self.tau_low})")
 
 
-class PoolConfig(Section):
+class PoolConfig(Section, frozen=True):
     rotate_every: int = 10
     max_epochs: int = 5
     original_floor: float = 0.2
@@ -111,7 +111,7 @@ class PoolConfig(Section):
             raise ValueError(f"pool.rotate_every is {self.rotate_every}; expected 1 or more steps")
 
 
-class TrainingConfig(Section):
+class TrainingConfig(Section, frozen=True):
     learning_rate: float = 5e-7
     warmup_steps: int = 5
     weight_decay: float = 0.1
@@ -144,7 +144,7 @@ class TrainingConfig(Section):
     lora_alpha: int = 32
 
 
-class ModelConfig(Section):
+class ModelConfig(Section, frozen=True):
     name: str = "SmolLM2-135M-Instruct"
     device: str = "auto"
     dtype: Literal["float32", "bfloat16", "auto"] = "auto"
@@ -154,7 +154,7 @@ class ModelConfig(Section):
     """An OpenAI-compatible server; sampling only."""
 
 
-class RunConfig(Section):
+class RunConfig(Section, frozen=True):
     steps: int = 100
     seed: int = 0
     checkpoint_every: int = 1
@@ -162,7 +162,7 @@ class RunConfig(Section):
     writers: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()
 
 
-class Config(Section):
+class Config(Section, frozen=True):
     run: RunConfig = RunConfig()
     model: ModelConfig = ModelConfig()
     generator: GeneratorConfig = GeneratorConfig()

@@ -14,7 +14,7 @@ from evoenv.records import Finding
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evoenv.sandbox import Sandbox
+    from evoenv.sandbox.host import Sandbox
 
 READ_AT_MOST = 1024 * 1024
 """Bytes read of an environment file: past the limit of L1 nothing more needs to be seen."""
@@ -109,6 +109,6 @@ def add_environment_options(parser: argparse.ArgumentParser) -> None:
 
 
 def open_sandbox(arguments: argparse.Namespace) -> Sandbox:
-    from evoenv.sandbox import Sandbox
+    from evoenv.sandbox.host import Sandbox
 
     return Sandbox(allow_degraded=arguments.allow_degraded)

@@ -46,6 +46,24 @@ def seed_rows() -> list[dict[str, Any]]:
     return rows
 
 
+def run_rows(directory: Path) -> list[dict[str, Any]]:
+    """The environments of a run, in the order of their admission."""
+    from evoenv.pool.store import Store
+
+    with Store.read(directory) as store:
+        return [
+            {
+                "id": record.id,
+                "name": record.name,
+                "origin": "seed" if record.original else f"step {record.admitted_step}",
+                "state": "active" if record.active else f"retired at step {record.retired_step}",
+                "epochs": record.epochs,
+                "task": ", ".join(sorted(record.tags)),
+            }
+            for record in store.environments()
+        ]
+
+
 def first_line(source: str) -> str:
     """The first line of the environment class's docstring."""
     for node in ast.parse(source).body:

@@ -24,7 +24,7 @@ from evoenv.errors import InputError
 from evoenv.records import ValidationReport
 
 if TYPE_CHECKING:
-    from evoenv.sandbox import Sandbox
+    from evoenv.sandbox.host import Sandbox
 
 
 def add_parser(subparsers: Any) -> None:

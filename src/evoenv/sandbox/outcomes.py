@@ -40,7 +40,7 @@ Outcome: TypeAlias = Ok | Failed
 class Limits:
     """What one worker may use. Time is judged by the worker's CPU clock: a busy machine is not its fault."""
 
-    cpu_s: float = 3.0
+    cpu_s: float = 5.0
     """CPU time of one item of a call."""
     wall_s: float | None = None
     """Wall-clock backstop of one item; 4 × cpu_s + 2 where None."""

@@ -6,6 +6,7 @@ Every later layer reuses these, so that an instance is generated once, not once 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,7 +31,13 @@ class Caller(Protocol):
     def failure(self) -> Failed | None: ...
 
     def call(
-        self, op: str, items: Sequence[Any], args: dict[str, Any] | None = None, *, stop_on_death: bool = True
+        self,
+        op: str,
+        items: Sequence[Any],
+        args: dict[str, Any] | None = None,
+        *,
+        total_s: float | None = None,
+        stop_on_death: bool = True,
     ) -> Sequence[Outcome]: ...
 
     def close(self) -> None: ...
@@ -80,17 +87,36 @@ class Evidence:
     drawn: list[Drawn] = field(default_factory=list)
     cost: dict[int, float] = field(default_factory=dict)
     """Seconds that one instance of a level takes, drawn and scored."""
+    deadline: float = float("inf")
+    """When the layer at hand must be done, on the monotonic clock."""
 
     def at_level(self, difficulty: int) -> list[Drawn]:
         return [instance for instance in self.drawn if instance.difficulty == difficulty]
 
-    def spread(self, count: int) -> list[Drawn]:
-        """About `count` instances, evenly over the levels, cheap levels first."""
+    def call(
+        self,
+        op: str,
+        items: Sequence[Any],
+        args: dict[str, Any] | None = None,
+        *,
+        worker: Caller | None = None,
+        stop_on_death: bool = True,
+    ) -> Sequence[Outcome]:
+        """A call into the worker that ends with the layer's time."""
+        left = max(0.5, self.deadline - time.monotonic())
+        return (worker or self.worker).call(op, items, args, total_s=left, stop_on_death=stop_on_death)
+
+    def seconds(self, instance: Drawn) -> float:
+        return self.cost.get(instance.difficulty, 0.0)
+
+    def spread(self, count: int, seconds: float = float("inf")) -> list[Drawn]:
+        """About `count` instances, evenly over the levels, that together take about `seconds` to make again."""
         by_level = [self.at_level(level) for level in self.levels]
         chosen: list[Drawn] = []
         for round_ in range(max((len(row) for row in by_level), default=0)):
             for row in by_level:
-                if round_ < len(row):
+                if round_ < len(row) and self.seconds(row[round_]) <= max(seconds, 0.0 if chosen else float("inf")):
+                    seconds -= self.seconds(row[round_])
                     chosen.append(row[round_])
                     if len(chosen) == count:
                         return chosen

@@ -22,7 +22,7 @@ LEVEL_SECONDS = 0.6
 """Wall clock that further seeds of one level may take: dear levels get fewer."""
 
 
-def check_execution(evidence: Evidence, deadline: float) -> list[Finding]:
+def check_execution(evidence: Evidence) -> list[Finding]:
     """Load, then draw instances in `evidence` and score each one's reference once."""
     failure = evidence.worker.failure
     if failure is not None:
@@ -30,14 +30,14 @@ def check_execution(evidence: Evidence, deadline: float) -> list[Finding]:
     count = evidence.worker.description.get("levels")
     if count is not None:  # explicit knobs: only these levels exist
         evidence.levels = tuple(range(count))
-    findings = _draw(evidence, [(level, range(FIRST_SEEDS)) for level in evidence.levels], deadline)
+    findings = _draw(evidence, [(level, range(FIRST_SEEDS)) for level in evidence.levels])
     if not findings:
         plan = []
         for level in evidence.levels:
             wanted = DEEP_SEEDS if level in DEEP_LEVELS else SHALLOW_SEEDS
             affordable = int(LEVEL_SECONDS / max(evidence.cost.get(level, 0.0), 1e-6))
             plan.append((level, range(FIRST_SEEDS, max(FIRST_SEEDS + 2, min(wanted, affordable)))))
-        findings = _draw(evidence, plan, deadline)
+        findings = _draw(evidence, plan)
     if not findings:
         findings = check_roundtrip(evidence)
     return findings
@@ -53,14 +53,14 @@ def _load_finding(failure: Failed) -> Finding:
     return finding("L2.load", failure.message)
 
 
-def _draw(evidence: Evidence, plan: list[tuple[int, range]], deadline: float) -> list[Finding]:
+def _draw(evidence: Evidence, plan: list[tuple[int, range]]) -> list[Finding]:
     """Draw instances level by level; all failures of one level are reported before the next is tried."""
     for level, indices in plan:
         seeds = [seed_for(f"level-{level}", index) for index in indices]
-        if time.monotonic() > deadline:
+        if time.monotonic() > evidence.deadline:
             return [finding("L2.too-slow", f"the layer's time was used up before level {level} was done")]
         started = time.perf_counter()
-        outcomes = evidence.worker.call("instances", [[seed, level] for seed in seeds])
+        outcomes = evidence.call("instances", [[seed, level] for seed in seeds])
         failures: list[tuple[int, Failed]] = []
         fresh: list[Drawn] = []
         for seed, outcome in zip(seeds, outcomes, strict=True):
@@ -128,7 +128,7 @@ def _shape_findings(fresh: list[Drawn]) -> list[Finding]:
 def _score_references(evidence: Evidence, fresh: list[Drawn]) -> list[Finding]:
     """Parsing and scoring must run on each instance; whether the score is right is L5's question."""
     items = [[instance.seed, instance.difficulty, plain_text(instance.answer)] for instance in fresh]
-    outcomes = evidence.worker.call("score", items)
+    outcomes = evidence.call("score", items)
     failures: list[tuple[int, Failed]] = []
     for instance, outcome in zip(fresh, outcomes, strict=True):
         if isinstance(outcome, Failed):
@@ -141,9 +141,9 @@ def _score_references(evidence: Evidence, fresh: list[Drawn]) -> list[Finding]:
 
 def check_roundtrip(evidence: Evidence) -> list[Finding]:
     """An instance that was encoded and decoded must render and score as before."""
-    chosen = evidence.spread(len(evidence.levels) * 2)
+    chosen = evidence.spread(len(evidence.levels) * 2, seconds=1.0)
     items: list[Any] = [[drawn.seed, drawn.difficulty, plain_text(drawn.answer)] for drawn in chosen]
-    for drawn, outcome in zip(chosen, evidence.worker.call("roundtrip", items), strict=True):
+    for drawn, outcome in zip(chosen, evidence.call("roundtrip", items), strict=True):
         where = f"seed {drawn.seed}, difficulty {drawn.difficulty}"
         if isinstance(outcome, Failed):
             return [finding("L2.roundtrip", f"{where}: after storage, {outcome.message}")]

@@ -15,11 +15,13 @@ from evoenv.validation.codes import finding
 from evoenv.validation.evidence import Caller, Drawn, Evidence, canonical
 
 REPEATED = 72
+REPEAT_SECONDS = 1.5
+"""What one repetition may cost: dear candidates are repeated on fewer instances."""
 
 
 def check_determinism(evidence: Evidence) -> list[Finding]:
     """Every way of repeating the draw; stops at the first that differs, with all that differs in it."""
-    chosen = evidence.spread(REPEATED)
+    chosen = evidence.spread(REPEATED, seconds=REPEAT_SECONDS)
     findings = check_same_process(evidence, chosen[::-1])
     if not findings:
         findings = check_other_process(evidence, chosen)
@@ -28,14 +30,17 @@ def check_determinism(evidence: Evidence) -> list[Finding]:
     return findings
 
 
-def _differences(worker: Caller, chosen: Sequence[Drawn], args: dict[str, bool] | None = None) -> dict[str, str]:
+def _differences(
+    evidence: Evidence, worker: Caller, chosen: Sequence[Drawn], args: dict[str, bool] | None = None
+) -> dict[str, str]:
     """Draw again; for each part that differs, one example of what was seen and expected."""
     found: dict[str, str] = {}
-    outcomes = worker.call("instances", [[drawn.seed, drawn.difficulty] for drawn in chosen], dict(args or {}))
+    items = [[drawn.seed, drawn.difficulty] for drawn in chosen]
+    outcomes = evidence.call("instances", items, dict(args or {}), worker=worker)
     for drawn, outcome in zip(chosen, outcomes, strict=True):
         where = f"seed {drawn.seed}, difficulty {drawn.difficulty}"
         if isinstance(outcome, Failed):
-            if outcome.kind != "aborted":
+            if outcome.kind not in ("aborted", "timeout"):  # time is L2's matter; here the machine may be busy
                 found.setdefault("instance", f"{where}: worked the first time, then {outcome.message}")
             continue
         prompt, latent, reference, _ = outcome.value
@@ -57,7 +62,7 @@ def _excerpt(before: str, after: str) -> str:
 
 def check_same_process(evidence: Evidence, chosen: Sequence[Drawn]) -> list[Finding]:
     """Again, after everything else was generated in between."""
-    found = _differences(evidence.worker, chosen)
+    found = _differences(evidence, evidence.worker, chosen)
     return [finding(f"L3.{part}-unstable", f"repeated in the same process: {seen}") for part, seen in found.items()]
 
 
@@ -65,13 +70,13 @@ def check_other_process(evidence: Evidence, chosen: Sequence[Drawn]) -> list[Fin
     """In a second interpreter with another hash seed and another memory layout."""
     twin = evidence.open_worker(twin=True)
     try:
-        found = _differences(twin, chosen)
+        found = _differences(evidence, twin, chosen)
         if not found:
             return []
         # The same fresh process, the original order: what still differs depends on the process, not on order.
         again = evidence.open_worker(twin=False)
         try:
-            elsewhere = _differences(again, chosen)
+            elsewhere = _differences(evidence, again, chosen)
         finally:
             again.close()
     finally:
@@ -88,7 +93,7 @@ def check_other_process(evidence: Evidence, chosen: Sequence[Drawn]) -> list[Fin
 def check_shared_object(evidence: Evidence, chosen: Sequence[Drawn]) -> list[Finding]:
     """On one object that generates everything, in an order that mixes levels, each instance twice."""
     doubled = [*chosen, *chosen[::-1]]
-    found = _differences(evidence.worker, doubled, {"shared": True})
+    found = _differences(evidence, evidence.worker, doubled, {"shared": True})
     return [
         finding("L3.hidden-state", f"on an object that generated other instances before, the {part} differs: {seen}")
         for part, seen in found.items()

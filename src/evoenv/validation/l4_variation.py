@@ -23,6 +23,9 @@ FEW_PROMPTS = 12
 NEARLY_CONSTANT = 0.9
 COUNTERFACTUAL_INSTANCES = 4
 COUNTERFACTUAL_DRAWS = 40
+COUNTERFACTUAL_SECONDS = 3.0
+POSITIONS = 10
+"""Numbers of the prompt that are compared one by one, from either end."""
 SEPARATION = 0.3
 """Kolmogorov–Smirnov distance between a feature at two levels that counts as a change."""
 
@@ -78,13 +81,18 @@ def _numbers(value: Any) -> Iterable[float]:
         if isinstance(part, bool):
             yield float(part)
         elif isinstance(part, int | float):
-            yield float(part) if abs(part) < 1e300 else (1e300 if part > 0 else -1e300)
+            yield _bounded(part)
         elif isinstance(part, str):
             yield float(len(part))
         elif isinstance(part, list):
             stack += part
         elif isinstance(part, dict):
             stack += part.values()
+
+
+def _bounded(value: float) -> float:
+    """An integer of any size as a float."""
+    return float(value) if abs(value) < 1e300 else (1e300 if value > 0 else -1e300)
 
 
 def _magnitude(value: float) -> float:
@@ -107,6 +115,15 @@ def features(instance: Drawn) -> dict[str, float]:
             values[f"largest {name}"] = _magnitude(max(numbers))
             values[f"smallest {name}"] = _magnitude(min(numbers))
             values[f"sum {name}"] = _magnitude(sum(numbers))
+    # One number among many: the fifth of the prompt, the latent called "steps".
+    values |= {f"shown {index}": number for index, number in enumerate(shown[:POSITIONS])}
+    values |= {f"shown {index - POSITIONS} from the end": number for index, number in enumerate(shown[-POSITIONS:])}
+    if isinstance(instance.latent, dict):
+        for key, value in instance.latent.items():
+            if isinstance(value, int | float | str):
+                values[f"latent {key}"] = float(len(value)) if isinstance(value, str) else _bounded(value)
+            elif isinstance(value, list):
+                values[f"size of {key}"] = float(len(value))
     return values
 
 
@@ -138,7 +155,7 @@ def check_difficulty_matters(evidence: Evidence) -> list[Finding]:
         if ks_distance(left, right) >= needed:
             return []
     words_low, words_high = _word_shares(low), _word_shares(high)
-    if any(abs(words_low[word] - words_high[word]) >= needed for word in words_low | words_high):
+    if any(abs(words_low.get(word, 0.0) - words_high.get(word, 0.0)) >= needed for word in words_low | words_high):
         return []
     seen = (
         f"levels {levels[0]}–{levels[-1]} have the same sizes, values and words over {len(low) + len(high)} instances"
@@ -146,12 +163,12 @@ def check_difficulty_matters(evidence: Evidence) -> list[Finding]:
     return [finding("L4.difficulty-ignored", seen)]
 
 
-def _word_shares(drawn: Sequence[Drawn]) -> Counter[str]:
+def _word_shares(drawn: Sequence[Drawn]) -> dict[str, float]:
     shares: Counter[str] = Counter()
     for instance in drawn:
         for word in set(_WORD.findall(instance.prompt)):
             shares[word] += 1
-    return Counter({word: count / len(drawn) for word, count in shares.items()})  # type: ignore[misc]
+    return {word: count / len(drawn) for word, count in shares.items()}
 
 
 # --------------------------------------------------------------------------- the prompt determines the task
@@ -160,7 +177,7 @@ def _word_shares(drawn: Sequence[Drawn]) -> Counter[str]:
 def accepts(evidence: Evidence, instance: Drawn, answer: Any) -> bool:
     """Whether the instance's scorer takes another reference as fully right (several valid answers)."""
     texts = dict.fromkeys(text for form in FORMS + PART_FORMS if (text := form(answer)) is not None)
-    outcomes = evidence.worker.call("score", [[*instance.key, text] for text in texts], stop_on_death=False)
+    outcomes = evidence.call("score", [[*instance.key, text] for text in texts], stop_on_death=False)
     return any(isinstance(outcome, Ok) and outcome.value >= 1.0 for outcome in outcomes)
 
 
@@ -191,7 +208,8 @@ def check_counterfactuals(evidence: Evidence) -> list[Finding]:
             return []  # the plain source loaded; a source that notices the instrument keeps its verdict
         shallow = [level for level in evidence.levels if level <= 3] or list(evidence.levels[:1])
         chosen = [row[0] for level in shallow if (row := evidence.at_level(level))][-COUNTERFACTUAL_INSTANCES:]
-        counts = worker.call("draws", [list(instance.key) for instance in chosen])
+        left = COUNTERFACTUAL_SECONDS
+        counts = evidence.call("draws", [list(instance.key) for instance in chosen], worker=worker)
         sites = int(worker.description.get("sites") or 0)
         items: list[list[int]] = []
         owners: list[Drawn] = []
@@ -206,9 +224,11 @@ def check_counterfactuals(evidence: Evidence) -> list[Finding]:
             changes += [(-1, site) for site in range(min(sites, 12))]
             for draw, site in dict.fromkeys(changes):
                 for shift in (0, 1):
-                    items.append([*instance.key, draw, site, shift])
-                    owners.append(instance)
-        outcomes = worker.call("perturbed", items, stop_on_death=False)
+                    left -= evidence.seconds(instance)
+                    if left > 0:
+                        items.append([*instance.key, draw, site, shift])
+                        owners.append(instance)
+        outcomes = evidence.call("perturbed", items, worker=worker, stop_on_death=False)
     finally:
         worker.close()
     suspects: dict[str, tuple[Drawn, Any]] = {}

@@ -29,6 +29,8 @@ from evoenv.validation.witness import find_witnesses
 REFERENCES = 40
 PROBED = 20
 PERMISSIVE = 0.5
+COMPLETENESS = ("extra", "dropped", "first-dropped", "far", "letter-added")
+"""Changes that no valid answer survives for every instance: something is not verified at all."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Family:
 
 def check_scorer(evidence: Evidence) -> tuple[Family | None, list[Finding]]:
     """The scorer's family and every finding of the layer."""
-    chosen = evidence.spread(REFERENCES)
+    chosen = evidence.spread(REFERENCES, seconds=2.0)
     if all(instance.full_reference for instance in chosen):
         solved, findings = check_references(evidence, chosen)
     else:
@@ -83,7 +85,7 @@ def tell_family(evidence: Evidence, solved: Sequence[Solved], wrong: WrongAnswer
     graded = any(probe.score is not None and 0.0 < probe.score < FULL for probe in wrong.changed + wrong.foreign)
     pairs = [(one, solved[(i + 1) % len(solved)]) for i, one in enumerate(solved)]
     pairs = [(one, other) for one, other in pairs if one.instance.answer_key != other.instance.answer_key]
-    outcomes = evidence.worker.call(
+    outcomes = evidence.call(
         "swapped",
         [[list(one.instance.key), list(other.instance.key), other.text] for one, other in pairs],
         stop_on_death=False,
@@ -139,14 +141,16 @@ def check_changed(wrong: WrongAnswers, family: Family) -> list[Finding]:
 
 
 def _kinds_always_accepted(scored: Sequence[Probe]) -> list[Probe]:
-    """Probes of a kind of change that never costs anything: some condition is not verified at all."""
+    """Probes of a kind of change that never costs anything."""
     by_kind: defaultdict[str, list[Probe]] = defaultdict(list)
     for probe in scored:
         by_kind[probe.kind].append(probe)
     return [
         probes[0]
-        for probes in by_kind.values()
-        if len(probes) >= 8 and all((probe.score or 0.0) >= FULL for probe in probes)
+        for kind, probes in by_kind.items()
+        if kind.partition(":")[2] in COMPLETENESS
+        and len(probes) >= 8
+        and all((probe.score or 0.0) >= FULL for probe in probes)
     ]
 
 
@@ -213,7 +217,7 @@ def check_memory(evidence: Evidence, solved: Sequence[Solved], wrong: WrongAnswe
     rows: list[tuple[Drawn, str, str, bool, str]] = []
     expected: list[float] = []
     texts = {probe.instance.key: probe for probe in wrong.foreign + wrong.changed if probe.score is not None}
-    for one in solved[:8]:
+    for one in _cheapest(evidence, solved, 8):
         probe = texts.get(one.instance.key)
         sequence = [(one.text, 1.0), ("???", 0.0), (one.text, 1.0), (one.text, 1.0)]
         if probe is not None and probe.score is not None:
@@ -234,13 +238,19 @@ def check_memory(evidence: Evidence, solved: Sequence[Solved], wrong: WrongAnswe
     return []
 
 
+def _cheapest(evidence: Evidence, solved: Sequence[Solved], count: int) -> list[Solved]:
+    """Instances that cost little to make again, of several levels."""
+    affordable = [one for one in solved if evidence.seconds(one.instance) < 0.1]
+    return affordable[:count] or list(solved[:1])
+
+
 def check_parser(evidence: Evidence, solved: Sequence[Solved]) -> list[Finding]:
     """`_process` turns no garbage into the reference, and reads the same text the same way each time."""
     garbage = [text for text in MALFORMED if text not in ("None", "null", "[]", "{}", "()")]
-    chosen = solved[:4]
+    chosen = _cheapest(evidence, solved, 4)
     items = [[*one.instance.key, text] for one in chosen for text in garbage]
     owners = [one for one in chosen for _ in garbage]
-    outcomes = evidence.worker.call("parse", items, stop_on_death=False)
+    outcomes = evidence.call("parse", items, stop_on_death=False)
     for one, item, outcome in zip(owners, items, outcomes, strict=True):
         if isinstance(outcome, Failed) or outcome.value[0] != "value" or outcome.value[1] is None:
             continue
@@ -255,10 +265,11 @@ def check_parser(evidence: Evidence, solved: Sequence[Solved]) -> list[Finding]:
 
 def _check_parser_order(evidence: Evidence, texts: list[list[object]]) -> list[Finding]:
     """The same texts forwards and backwards on the shared object."""
-    forward = evidence.worker.call("parse", texts, stop_on_death=False)
-    backward = evidence.worker.call("parse", texts[::-1], stop_on_death=False)[::-1]
+    forward = evidence.call("parse", texts, stop_on_death=False)
+    backward = evidence.call("parse", texts[::-1], stop_on_death=False)[::-1]
     for text, first, second in zip(texts, forward, backward, strict=True):
         if isinstance(first, Ok) and isinstance(second, Ok) and canonical(first.value) != canonical(second.value):
-            seen = f"_process({str(text[2])[:60]!r}) gives {canonical(first.value)[:60]}, later {canonical(second.value)[:60]}"
+            before, after = canonical(first.value)[:60], canonical(second.value)[:60]
+            seen = f"_process({str(text[2])[:60]!r}) gives {before}, later {after}"
             return [finding("L5.parser-memory", seen)]
     return []

@@ -12,7 +12,7 @@ from evoenv.validation.evidence import Drawn, Evidence
 from evoenv.validation.probes import FULL, Solved, score
 
 LEAK_SHARE = 0.9
-SHORTCUT_SHARE = 0.8
+SHORTCUT_SHARE = 0.9
 MIN_INSTANCES = 12
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -106,8 +106,7 @@ def check_shortcuts(evidence: Evidence, solved: Sequence[Solved]) -> list[Findin
         hits[probe.kind] += probe.score is not None and probe.score >= FULL
     findings = []
     for name, count in hits.items():
-        limit = 0.9 if name.startswith("the constant") else SHORTCUT_SHARE
-        if count >= limit * len(chosen) and tried[name] >= MIN_INSTANCES:
+        if count >= SHORTCUT_SHARE * len(chosen) and tried[name] >= MIN_INSTANCES:
             seen = f"answering with {name} of the prompt solves {count} of {len(chosen)} instances"
             findings.append(
                 finding("L5.shortcut", seen if "constant" not in name else seen.replace(" of the prompt", ""))

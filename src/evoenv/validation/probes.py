@@ -5,6 +5,7 @@ Everything is scored in a few batched calls; the judging is in `l5_scorer`.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ RIGHT = 1.0 - 1e-9
 FULL = 1.0 - 1e-13
 """A wrong answer from here on is taken for right: a ratio of counts near a billion is not."""
 OPTIONS_AT_MOST = 8
+_WHOLE = re.compile(r"-?[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Solved:
 def score(evidence: Evidence, items: Sequence[tuple[Drawn, str, str, bool, str]], **args: Any) -> list[Probe]:
     """Score (instance, kind, text, may_be_valid, label) items in one batch."""
     calls = [[instance.seed, instance.difficulty, text] for instance, _, text, _, _ in items]
-    outcomes = evidence.worker.call("score", calls, args or None, stop_on_death=False)
+    outcomes = evidence.call("score", calls, args or None, stop_on_death=False)
     return [
         Probe(instance, kind, text, outcome, may_be_valid, label, negligible=_negligible(instance.answer, text))
         for (instance, kind, text, may_be_valid, label), outcome in zip(items, outcomes, strict=True)
@@ -66,13 +68,9 @@ def score(evidence: Evidence, items: Sequence[tuple[Drawn, str, str, bool, str]]
 def _negligible(answer: Any, text: str) -> bool:
     """Whether a number was changed by less than a billionth of itself."""
     number = str(answer).strip()
-    if (
-        len(number) < 10
-        or not (number.lstrip("-").isdigit() and text.strip().lstrip("-").isdigit())
-        or len(number) > 4000
-    ):
+    if not 10 <= len(number) <= 4000 or len(text) > 4000 or not (_WHOLE.fullmatch(number) and _WHOLE.fullmatch(text)):
         return False
-    return abs(int(number) - int(text)) * 10**9 < abs(int(number)) if len(text) <= 4000 else False
+    return abs(int(number) - int(text)) * 10**9 < abs(int(number))
 
 
 # --------------------------------------------------------------------------- right answers

@@ -181,8 +181,7 @@ class Variant:
     may_be_valid: bool = False
 
 
-_INTEGER = re.compile(r"-?\d+")
-_TOKENS = re.compile(r"-?\d+|[A-Za-z]+|[^\sA-Za-z0-9]|\s+")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
 def variants(value: Any) -> list[Variant]:
@@ -216,7 +215,7 @@ def variants(value: Any) -> list[Variant]:
 
 
 def _text_variants(text: str) -> list[Variant]:
-    numbers = list(_INTEGER.finditer(text))
+    numbers = list(_NUMBER.finditer(text))
     if (
         text.strip()
         and numbers
@@ -247,13 +246,12 @@ def _numeric_text_variants(text: str, numbers: list[re.Match[str]]) -> list[Vari
     for kind, index, delta in (("plus-one", 0, 1), ("last-plus-one", -1, 1), ("minus-one", len(numbers) // 2, -1)):
         match = numbers[index]
         if len(match.group()) < 1000:
-            changed = str(int(match.group()) + delta).zfill(len(match.group()))
-            result.append(Variant(kind, text[: match.start()] + changed + text[match.end() :]))
+            result.append(Variant(kind, text[: match.start()] + _shifted(match.group(), delta) + text[match.end() :]))
     if len(numbers) > 1:
         result.append(Variant("dropped", text[: numbers[-1].start()].rstrip(" ,;\n-")))
         separator = text[numbers[-2].end() : numbers[-1].start()]
         if separator.strip() in ("", ","):
-            extra = str(int(numbers[0].group()) + 1) if len(numbers[0].group()) < 1000 else "7"
+            extra = _shifted(numbers[0].group(), 1) if len(numbers[0].group()) < 1000 else "7"
             result.append(Variant("extra", text[: numbers[-1].end()] + separator + extra + text[numbers[-1].end() :]))
         first, last = numbers[0].group(), numbers[-1].group()
         if first != last:
@@ -261,9 +259,16 @@ def _numeric_text_variants(text: str, numbers: list[re.Match[str]]) -> list[Vari
             swapped = text[: numbers[0].start()] + last + middle + first + text[numbers[-1].end() :]
             result.append(Variant("swapped", swapped, may_be_valid=True))
     else:
-        value = int(text[numbers[0].start() : numbers[0].end()]) if len(numbers[0].group()) < 1000 else 0
-        result.append(Variant("far", str(value + 10**6 + 3)))
+        only = numbers[0].group()
+        result.append(Variant("far", _shifted(only, 10**6 + 3) if len(only) < 1000 else "7"))
     return [variant for variant in result if variant.value.strip().casefold() != text.strip().casefold()]
+
+
+def _shifted(number: str, delta: int) -> str:
+    """A number as text, changed: integers by `delta`, decimals far beyond any tolerance."""
+    if "." in number:
+        return repr(float(number) + delta * (1.0 + abs(float(number)) * 0.25))
+    return str(int(number) + delta).zfill(len(number))
 
 
 def _other_character(character: str) -> str:

@@ -22,7 +22,16 @@ class SandboxLike(Protocol):
     @property
     def layers(self) -> Sequence[str]: ...
 
-    def open(self, source: str, **options: Any) -> Caller: ...
+    def open(
+        self,
+        source: str,
+        *,
+        controller: str | None = None,
+        parameters: list[dict[str, Any]] | None = None,
+        allowed_imports: Sequence[str] = ALLOWED_IMPORTS,
+        instrument: bool = False,
+        twin: bool = False,
+    ) -> Caller: ...
 
 
 def validate(
@@ -55,18 +64,20 @@ def validate(
     worker = open_worker()
     try:
         evidence = Evidence(worker, open_worker)
-        layer = 1
-        findings = check_execution(evidence, time.monotonic() + layer_seconds)
-        if not findings:
-            layer, findings = 2, check_determinism(evidence)
-        if not findings:
-            layer, findings = 3, check_variation(evidence)
-        if not findings:
-            layer = 4
+        family = None
+        layer = 0
+        for check in (check_execution, check_determinism, check_variation):
+            layer += 1
+            evidence.deadline = time.monotonic() + layer_seconds
+            findings = check(evidence)
+            if findings:
+                break
+        else:
+            evidence.deadline = time.monotonic() + layer_seconds
             family, findings = check_scorer(evidence)
-            report["family"] = family.name if family is not None else None
-            layer = layer if findings else 5
+            layer = 4 if findings else 5
         description = worker.description or {}
+        report["family"] = family.name if family is not None else None
         report["dialect"] = description.get("dialect") or facts.dialect
         report["prompt_template"] = description.get("template") or (evidence.drawn[0].prompt if evidence.drawn else "")
     finally:

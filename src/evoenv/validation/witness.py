@@ -8,6 +8,7 @@ subsets, permutations, and short strings, written plainly. An environment where 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 
 from evoenv.records import Finding
@@ -19,7 +20,7 @@ from evoenv.validation.texts import plain_text
 
 BATCH = 2000
 WANTED = 6
-MOST_TRIES = 24_000
+MOST_TRIES = 40_000
 
 
 def find_witnesses(evidence: Evidence, chosen: Sequence[Drawn]) -> tuple[list[Solved], list[Finding]]:
@@ -49,25 +50,55 @@ def find_witnesses(evidence: Evidence, chosen: Sequence[Drawn]) -> tuple[list[So
 
 
 def _search(evidence: Evidence, instance: Drawn) -> str | None:
-    guesses = _guesses()
+    guesses = _guesses(instance.prompt)
     for _ in range(MOST_TRIES // BATCH):
         batch = list(itertools.islice(guesses, BATCH))
         if not batch:
             return None
-        outcomes = evidence.worker.call("score", [[*instance.key, text] for text in batch], stop_on_death=False)
+        outcomes = evidence.call("score", [[*instance.key, text] for text in batch], stop_on_death=False)
         for text, outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, Ok) and outcome.value >= FULL:
                 return text
     return None
 
 
-def _guesses() -> Iterator[str]:
+def _guesses(prompt: str) -> Iterator[str]:
     """Short answers in the usual shapes, each once."""
     seen: set[str] = set()
-    for text in _shapes():
+    for text in itertools.chain(_from_prompt(prompt), _shapes()):
         if text not in seen:
             seen.add(text)
             yield text
+
+
+def _from_prompt(prompt: str) -> Iterator[str]:
+    """Parts of the prompt's texts, and short rows of its numbers."""
+    words = sorted(set(re.findall(r"[A-Za-z0-9]{4,40}", prompt)), key=lambda word: (-sum(map(str.isdigit, word)), word))
+    shouted = [word for word in words if word.isupper() or word.isdigit() or len(set(word)) <= 3][:4]
+    for word in shouted:
+        yield from (word[i:j] for i in range(len(word)) for j in range(i + 1, len(word) + 1))
+    numbers = list(dict.fromkeys(re.findall(r"-?[0-9]+", prompt)))[-6:]
+    for size in (1, 2, 3, 4):
+        yield from (" ".join(row) for row in itertools.product(numbers, repeat=size))
+
+
+def _partitions(items: list[int]) -> Iterator[list[list[int]]]:
+    """Every way to split items into groups."""
+    if not items:
+        yield []
+        return
+    head, rest = items[0], items[1:]
+    for groups in _partitions(rest):
+        yield [[head], *groups]
+        for index in range(len(groups)):
+            yield [*groups[:index], [head, *groups[index]], *groups[index + 1 :]]
+
+
+def _grids(letters: str, separator: str) -> Iterator[str]:
+    for rows, columns in ((1, 2), (2, 2), (1, 3), (2, 3), (3, 2)):
+        if len(letters) ** (rows * columns) <= 4096:
+            for cells in itertools.product(letters, repeat=rows * columns):
+                yield "\n".join(separator.join(cells[r * columns : (r + 1) * columns]) for r in range(rows))
 
 
 def _shapes() -> Iterator[str]:
@@ -80,6 +111,18 @@ def _shapes() -> Iterator[str]:
             for count in range(1, size + 1):
                 for subset in itertools.combinations(range(base, base + size), count):
                     yield " ".join(map(str, subset))
+        for size in range(2, 6):
+            for groups in _partitions(list(range(base, base + size))):
+                yield "\n".join(" ".join(map(str, group)) for group in groups)
+        for size in range(2, 5):
+            subsets = [c for k in range(1, size + 1) for c in itertools.combinations(range(base, base + size), k)]
+            for pair in itertools.product(subsets, repeat=2):
+                yield "\n".join(" ".join(map(str, part)) for part in pair)
+    for letters in ("LRUD", "012", "01"):
+        yield from _grids(letters, "")
+        yield from _grids(letters, " ")
+    for size in range(2, 5):
+        yield from (" ".join(map(str, row)) for row in itertools.product(range(1, 9), repeat=size))
     for letters in ("01", "AB", "LR", "()"):
         for size in range(1, 10):
             yield from ("".join(word) for word in itertools.product(letters, repeat=size))

@@ -61,14 +61,19 @@ def recognise(cls: type) -> str | None:
     def needs(method: str) -> int:
         return positional_range(getattr(cls, method))[0]
 
-    if accepts("_generate", 2) and accepts("_prompt_generate", 1) and accepts("scorer", 3) and needs("scorer") >= 1:
-        if needs("_prompt_generate") == 1 or needs("scorer") == 3:
-            return "functional"
-    if accepts("_generate", 2) and accepts("_prompt_generate", 0) and accepts("scorer", 1):
-        return "stateful" if accepts("_process", 1) else None
-    if accepts("_generate", 0) and accepts("_prompt_generate", 0) and accepts("scorer", 1):
-        return "rlve"
-    return None
+    if (
+        accepts("_generate", 2)
+        and accepts("_prompt_generate", 1)
+        and accepts("scorer", 3)
+        and accepts("_process", 1)
+        and (needs("_prompt_generate") == 1 or needs("scorer") == 3)
+    ):
+        return "functional"
+    if not accepts("_prompt_generate", 0) or not accepts("scorer", 1) or not accepts("_process", 1):
+        return None
+    if accepts("_generate", 2):
+        return "stateful"
+    return "rlve" if accepts("_generate", 0) else None
 
 
 def checked_score(value: Any) -> float:
@@ -208,7 +213,7 @@ class Stateful(Adapter):
         cls, thaw = type(task), super().freeze(dict(vars(task)))
 
         def fresh() -> Any:
-            twin = cls.__new__(cls)
+            twin: Any = object.__new__(cls)
             twin.__dict__.update(thaw())
             return twin
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -74,6 +75,7 @@ class Runtime:
         self.shared: Any = None
         self.levels: ControllerLevels | None = None
         self._tasks: OrderedDict[tuple[int, int], Callable[[], Any]] = OrderedDict()
+        self._shared_task: tuple[tuple[int, int], Any] | None = None
         self._operations: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
             "instances": self._instance,
             "score": self._score,
@@ -153,7 +155,7 @@ class Runtime:
             target = "Gym." + name if level else name
             if target in contract:
                 return contract[target] if fromlist else contract[target.partition(".")[0]]
-            if name.partition(".")[0] not in allowed or level:
+            if level or (name != "__future__" and name.partition(".")[0] not in allowed):
                 raise ImportError(f"import of {name!r} is not allowed")
             module: types.ModuleType = builtins.__import__(name, globals, locals, fromlist, 0)
             return module
@@ -195,16 +197,24 @@ class Runtime:
         try:
             return function(*arguments)
         except BaseException as error:
-            try:
+            with contextlib.suppress(BaseException):  # a class of its own may refuse: then only the stage is lost
                 error.evoenv_stage = name  # type: ignore[attr-defined]
-            except BaseException:
-                pass  # an exception class with slots: the stage is lost, the error is not
             raise
 
     def _generate(self, seed: int, difficulty: int, shared: bool) -> tuple[Any, Any]:
         assert self.adapter is not None, "load comes first"
+        if shared:
+            self._shared_task = None
         environment = self.shared if shared else self._stage("__init__", self.adapter.new)
         return environment, self._stage("_generate", self.adapter.generate, environment, seed, difficulty)
+
+    def _on_shared(self, seed: int, difficulty: int) -> Any:
+        """The instance as the long-lived object holds it; made anew only when another one is asked for."""
+        key = (seed, difficulty)
+        if self._shared_task is None or self._shared_task[0] != key:
+            task = self._generate(seed, difficulty, True)[1]
+            self._shared_task = (key, task)
+        return self._shared_task[1]
 
     def _task(self, seed: int, difficulty: int) -> Any:
         """An untouched copy of the instance, generated at most once while it is remembered."""
@@ -235,13 +245,13 @@ class Runtime:
                 self._tasks.popitem(last=False)
         return [prompt, latent, reference, full]
 
-    def _score(self, item: list[Any], args: dict[str, Any]) -> float:
+    def _score(self, item: list[Any], args: dict[str, Any]) -> Any:
         seed, difficulty, text = item
         adapter = self.adapter
         assert adapter is not None, "load comes first"
         if args.get("shared"):
-            environment, task = self._generate(seed, difficulty, True)
-            return self._stage("scorer", adapter.score, environment, task, text)
+            task = self._on_shared(seed, difficulty)
+            return self._stage("scorer", adapter.score, self.shared, task, text)
         task = self._task(seed, difficulty)
         return self._stage("scorer", adapter.score, adapter.new(), task, text)
 
@@ -250,14 +260,14 @@ class Runtime:
         seed, difficulty, text = item
         adapter = self.adapter
         assert adapter is not None, "load comes first"
-        environment, task = self._generate(seed, difficulty, True)
-        parsed = self._stage("_process", adapter.parse, environment, task, text)
+        task = self._on_shared(seed, difficulty)
+        parsed = self._stage("_process", adapter.parse, self.shared, task, text)
         try:
             return ["value", codec.encode(parsed)]
         except codec.NotSerialisable:
             return ["opaque", type(parsed).__name__]
 
-    def _swapped(self, item: list[Any], args: dict[str, Any]) -> float:
+    def _swapped(self, item: list[Any], args: dict[str, Any]) -> Any:
         """Score a text on one instance with the reference of another."""
         (seed, difficulty), (other_seed, other_difficulty), text = item
         adapter = self.adapter

@@ -81,7 +81,7 @@ def install() -> None:
     """Put the tracing generator in the place of `random.Random` and of the module's global functions."""
     shared = TracingRandom()
     random.Random = TracingRandom  # type: ignore[misc]
-    random._inst = shared  # type: ignore[attr-defined]
+    random._inst = shared
     for name in GLOBAL_FUNCTIONS:
         setattr(random, name, getattr(shared, name))
 
@@ -92,7 +92,7 @@ class _LevelSites(ast.NodeTransformer):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802 (the visitor's protocol)
+    def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id != self.name or not isinstance(node.ctx, ast.Load):
             return node
         call = ast.Call(
