@@ -262,7 +262,7 @@ class WorkerProcess:
                 f"was killed from outside at {ending.peak_kb >> 10} MB: the machine may be short of memory",
                 item,
             )
-        return Death("killed", f"crashed the worker ({name}), as unbounded recursion in C code does", item)
+        return Death("killed", f"crashed the worker ({name})", item)
 
 
 class _Watch:

@@ -27,6 +27,7 @@ from evoenv.sandbox.guest import canary, lockdown
 FLUSH_AFTER_S = 0.05
 FLUSH_ITEMS = 512
 NOT_LOCKED_DOWN = 70
+UNSENDABLE = (ValueError, TypeError, RecursionError, MemoryError)
 PAGE_BYTES = mmap.PAGESIZE
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
@@ -139,7 +140,7 @@ class Server:
             frame["error"] = error
         try:
             data = _encode(frame).encode()
-        except (ValueError, TypeError, RecursionError):
+        except UNSENDABLE:
             data = b""
         if not data or self._sent_bytes + len(data) > self._reply_bytes:
             # One result spoils the frame: find it and put its error in its place.
@@ -154,7 +155,7 @@ class Server:
         for result in results:
             try:
                 size = len(_encode(result).encode()) + 1
-            except (ValueError, TypeError, RecursionError) as error:
+            except UNSENDABLE as error:
                 result, size = ["err", type(error).__name__, f"the result cannot be sent: {error}"[:400], None], 600
             if size > room:
                 text = f"a result of {size} bytes; this call may send {self._reply_bytes} in all"

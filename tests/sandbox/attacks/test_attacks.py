@@ -1,0 +1,128 @@
+"""No attack succeeds, as root and unprivileged; without protection those that can be shown live do."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from snippets import ATTACKS
+
+HERE = Path(__file__).parent
+SOURCE = HERE.parents[2] / "src"
+NOBODY = 65534
+NOT_COPIED = (
+    "site-packages",
+    "test",
+    "idlelib",
+    "tkinter",
+    "turtledemo",
+    "ensurepip",
+    "config-*",
+    "__pycache__",
+    "lib2to3",
+)
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")]
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="the tests do not run as root")
+
+
+def _run(command: list[str], *, environment: dict[str, str], **options: Any) -> dict[str, Any]:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, env=environment, cwd="/", **options)
+    assert done.returncode == 0, done.stderr[-2000:]
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def _readable_by_nobody(path: Path) -> bool:
+    probe = ["test", "-r", str(path)]
+    return subprocess.run(probe, user=NOBODY, group=NOBODY, extra_groups=[], check=False).returncode == 0
+
+
+def _interpreter_for_nobody(directory: Path) -> tuple[Path, dict[str, str]]:
+    """Our interpreter, or a copy of it where it lives in a directory (such as /root) that nobody may enter."""
+    standard_library = Path(sysconfig.get_path("stdlib", vars={"installed_base": sys.base_prefix}))
+    if _readable_by_nobody(standard_library / "os.py") and _readable_by_nobody(Path(sys.executable).resolve()):
+        return Path(sys.executable), {}
+    home = directory / "python"
+    library = home / "lib" / standard_library.name
+    shutil.copytree(standard_library, library, ignore=shutil.ignore_patterns(*NOT_COPIED))
+    for shared in Path(sys.base_prefix, "lib").glob("libpython*.so*"):
+        shutil.copy(shared, home / "lib" / shared.name)
+    (home / "bin").mkdir()
+    binary = home / "bin" / Path(sys.executable).resolve().name
+    shutil.copy(Path(sys.executable).resolve(), binary)
+    return binary, {"LD_LIBRARY_PATH": str(home / "lib"), "PYTHONHOME": str(home)}
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
+    """The suite's report in a mode, each run once: `as-is`, `unprivileged` or `control`."""
+
+    @cache
+    def report(mode: str) -> dict[str, Any]:
+        if mode == "control":
+            return _run([sys.executable, str(HERE / "runner.py"), "control"], environment={"PYTHONPATH": str(SOURCE)})
+        if mode == "as-is":
+            return _run([sys.executable, str(HERE / "runner.py"), "protected"], environment={"PYTHONPATH": str(SOURCE)})
+        directory = tmp_path_factory.mktemp("unprivileged")
+        for parent in (directory, *directory.parents[:2]):
+            parent.chmod(0o755)  # pytest's directories are private to root
+        python, environment = _interpreter_for_nobody(directory)
+        shutil.copytree(SOURCE / "evoenv", directory / "src" / "evoenv", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(HERE, directory / "attacks", ignore=shutil.ignore_patterns("__pycache__"))
+        environment |= {"PYTHONPATH": str(directory / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [str(python), str(directory / "attacks" / "runner.py"), "protected"]
+        result = _run(command, environment=environment, user=NOBODY, group=NOBODY, extra_groups=[])
+        assert result["uid"] == NOBODY
+        return result
+
+    return report
+
+
+def _assert_nothing_succeeded(report: dict[str, Any]) -> None:
+    results = report["results"]
+    assert set(results) == {attack.name for attack in ATTACKS}
+    assert "seccomp" in report["layers"]
+    assert {name: result for name, result in results.items() if result["evidence"]} == {}
+    assert [name for name, result in results.items() if not result["recovered"]] == []
+
+
+def test_the_suite_is_large_and_its_names_are_distinct() -> None:
+    assert len(ATTACKS) >= 50
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
+    assert len({attack.code for attack in ATTACKS}) == len(ATTACKS)
+
+
+@pytest.mark.slow
+def test_no_attack_succeeds_for_the_user_who_runs_the_tests(reports: Callable[[str], dict[str, Any]]) -> None:
+    report = reports("as-is")
+    assert report["uid"] == os.getuid()
+    _assert_nothing_succeeded(report)
+
+
+@pytest.mark.slow
+@root_only
+def test_no_attack_succeeds_unprivileged(reports: Callable[[str], dict[str, Any]]) -> None:
+    report = reports("unprivileged")
+    assert "uid" not in report["layers"]
+    _assert_nothing_succeeded(report)
+
+
+@pytest.mark.slow
+@root_only
+def test_without_protection_the_attacks_are_live(reports: Callable[[str], dict[str, Any]]) -> None:
+    report = reports("control")
+    assert "seccomp" not in report["layers"]
+    live = {attack.name for attack in ATTACKS if attack.control == "live"}
+    assert len(live) >= 50
+    assert set(report["results"]) == live
+    assert [name for name, result in report["results"].items() if not result["evidence"]] == []
