@@ -261,10 +261,15 @@ def test_a_run_is_created_once_and_opened_only_where_there_is_one(tmp_path):
 
 
 def test_a_creation_cut_short_can_be_done_again(tmp_path):
+    assert not Store.begun(tmp_path)
+    (tmp_path / "run.sqlite").touch()
+    assert not Store.begun(tmp_path)
     Database(tmp_path / "run.sqlite").migrate()
+    assert not Store.begun(tmp_path)
     with pytest.raises(StoreError, match="never started"):
         Store.open(tmp_path)
     Store.create(tmp_path, {}, {}).close()
+    assert Store.begun(tmp_path)
 
 
 def test_a_second_writer_is_refused_by_name_and_a_reader_is_not(store):

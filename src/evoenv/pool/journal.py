@@ -108,6 +108,18 @@ class Journal:
         return cls(directory, database, None)
 
     @staticmethod
+    def begun(directory: Path) -> bool:
+        """Whether a run was begun there; one that was killed while being created was not, and is simply created."""
+        path = directory / DATABASE_NAME
+        if not path.is_file() or not path.stat().st_size:
+            return False
+        database = Database(path, read_only=True)
+        try:
+            return database.version > 0 and bool(database.query("SELECT 1 FROM meta LIMIT 1"))
+        finally:
+            database.close()
+
+    @staticmethod
     def _require(directory: Path) -> Path:
         path = directory / DATABASE_NAME
         if not path.is_file():

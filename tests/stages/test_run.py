@@ -1,0 +1,183 @@
+"""Beginning, stopping and taking up a run, short of killing it."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+from loop_support import ORIGINALS, TableEmbedder, configuration, contents, open_run, respond
+
+from evoenv.config import load_config
+from evoenv.errors import ConfigError, InputError, PolicyError, StoreError
+from evoenv.policy.scripted import Fault, ScriptedPolicy
+from evoenv.run import advance, config_toml, create, prepare, reopen
+
+pytestmark = pytest.mark.sandbox
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, sandbox):
+    directory = tmp_path_factory.mktemp("undisturbed") / "run"
+    run, _ = open_run(directory, sandbox)
+    advance(run)
+    run.store.close()
+    return contents(directory)
+
+
+def finish(directory, sandbox):
+    run, _ = open_run(directory, sandbox)
+    advance(run)
+    run.store.close()
+    return contents(directory)
+
+
+def test_the_resolved_configuration_is_written_and_reads_back(tmp_path):
+    config = configuration(run={"writers": ["tensorboard"]}, training={"kl": 0.5})
+    create(tmp_path / "run", config)[0].close()
+    text = (tmp_path / "run" / "config.toml").read_text()
+    assert load_config(tomllib.loads(text)) == config
+    assert config_toml(config) == text
+
+
+def test_a_resumed_run_may_take_more_steps_but_not_become_another_experiment(tmp_path):
+    directory = tmp_path / "run"
+    create(directory, configuration())[0].close()
+    store, config = reopen(directory, ["run.steps=9"])
+    assert config.run.steps == 9
+    assert store.events()[-1][3:] == ("config-changed", {"run.steps": [4, 9]})
+    store.close()
+    with pytest.raises(ConfigError, match=r"cannot change training\.kl.*new run"):
+        reopen(directory, ["training.kl=0.5"])
+    path = directory / "config.toml"
+    path.write_text(path.read_text().replace("gate = 0.8", "gate = 0.9"))
+    with pytest.raises(ConfigError, match=r"cannot change novelty\.gate"):
+        reopen(directory)
+    path.unlink()
+    store, config = reopen(directory)
+    assert config.run.steps == 9
+    store.close()
+
+
+def test_a_run_in_use_or_begun_twice_is_refused(tmp_path):
+    store, config = create(tmp_path / "run", configuration())
+    with pytest.raises(StoreError, match="in use by process"):
+        reopen(tmp_path / "run")
+    store.close()
+    with pytest.raises(StoreError, match="already holds a run"):
+        create(tmp_path / "run", config)
+
+
+def test_a_policy_that_cannot_learn_is_refused_before_anything_is_done(tmp_path, sandbox):
+    store, config = create(tmp_path / "run", configuration())
+    with pytest.raises(ConfigError, match="evoenv synth"):
+        prepare(store, config, ScriptedPolicy(respond, trainable=False), sandbox, TableEmbedder())
+    store.close()
+
+
+@pytest.mark.parametrize("originals", [{}, {"Bad": "class Bad(VerifiableEnvironment): x = 1 // 0"}])
+def test_originals_that_do_not_work_are_refused_by_name(tmp_path, sandbox, originals):
+    store, config = create(tmp_path / "run", configuration())
+    with pytest.raises(InputError, match="original"):
+        prepare(store, config, ScriptedPolicy(respond), sandbox, TableEmbedder(), originals=originals)
+    assert store.pool().members == {}
+    store.close()
+
+
+def test_a_pool_is_synthesised_without_solving_or_learning(tmp_path, sandbox):
+    policy = ScriptedPolicy(respond, trainable=False)
+    run, _ = open_run(tmp_path / "run", sandbox, policy=policy, training=False)
+    advance(run, steps=2)
+    assert run.store.last_step() == 2
+    assert {record.name for record in run.store.environments()} == {*ORIGINALS, "Fresh", "Second", "Third"}
+    assert run.store.requests(1, "solve") == {}
+    assert run.store.last_checkpoint() is None
+    assert run.store._database.query("SELECT count(*) FROM rollouts") == [(0,)]
+    run.store.close()
+
+
+class StopAt:
+    """Asks for a stop when a stage begins, as Ctrl-C would."""
+
+    def __init__(self, step, stage):
+        self.when = (step, stage)
+        self.run = None
+        self.seen = []
+
+    def stage(self, step, stage):
+        self.seen.append((step, stage))
+        if (step, stage) == self.when:
+            self.run.stop.set()
+
+    def progress(self, step, stage, done, total):
+        assert 0 < done <= total
+
+    def summary(self, summary):
+        self.seen.append((summary.step, "summary"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["generated", "reviewed", "decided", "solved", "updated", "rotated"])
+def test_a_stop_finishes_the_stage_and_the_run_continues_as_if_nothing_had_been(tmp_path, sandbox, undisturbed, stage):
+    observer = StopAt(2, stage)
+    run, _ = open_run(tmp_path / "run", sandbox, observer=observer)
+    observer.run = run
+    advance(run)
+    assert run.store.events()[-1][3] == "run-stopped"
+    assert run.store.stage_done(2, stage)
+    assert run.store.last_step() == (2 if stage == "rotated" else 1)
+    run.store.close()
+    assert finish(tmp_path / "run", sandbox) == undisturbed
+
+
+def test_watchers_are_told_of_every_stage(tmp_path, sandbox):
+    observer = StopAt(0, "generated")
+    run, _ = open_run(tmp_path / "run", sandbox, observer=observer)
+    advance(run, steps=1)
+    run.store.close()
+    stages = ["generated", "validated", "reviewed", "calibrated", "decided", "solved", "updated", "rotated", "summary"]
+    assert observer.seen == [(1, stage) for stage in stages]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "fault",
+    [Fault(5), Fault(30), Fault(80), Fault(1, on="update"), Fault(1, on="save")],
+    ids=lambda f: f"{f.on}-{f.at}",
+)
+def test_a_policy_that_fails_leaves_a_run_that_continues(tmp_path, sandbox, undisturbed, fault):
+    run, _ = open_run(tmp_path / "run", sandbox, policy=ScriptedPolicy(respond, faults=[fault]))
+    with pytest.raises(PolicyError, match="scripted fault"):
+        advance(run)
+    run.store.close()
+    assert finish(tmp_path / "run", sandbox) == undisturbed
+
+
+@pytest.mark.slow
+def test_updates_since_the_last_checkpoint_are_computed_again_from_their_rollouts(tmp_path, sandbox):
+    config = configuration(run={"checkpoint_every": 3, "steps": 5})
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    run, policy = open_run(whole, sandbox, config)
+    advance(run)
+    run.store.close()
+    run, _ = open_run(parts, sandbox, config)
+    advance(run, steps=2)
+    assert run.store.last_checkpoint() is None
+    run.store.close()
+    run, resumed = open_run(parts, sandbox)
+    assert len(resumed.groups) == 2
+    assert resumed.requests == []
+    advance(run)
+    run.store.close()
+    assert resumed.digest == policy.digest
+    assert resumed.groups == policy.groups
+    assert contents(parts) == contents(whole)
+
+
+@pytest.mark.slow
+def test_only_the_newest_checkpoints_are_kept_and_their_rollouts_dropped(tmp_path, sandbox):
+    run, _ = open_run(tmp_path / "run", sandbox)
+    advance(run)
+    assert sorted(path.name for path in run.checkpoints.iterdir()) == ["step-00003", "step-00004"]
+    assert run.store._database.query("SELECT count(*) FROM rollouts") == [(0,)]
+    assert len(run.store.samples(1, "solve")) == 24
+    run.store.close()
