@@ -30,7 +30,7 @@ def print_json(document: Any) -> None:
 def console(stderr: bool = False) -> Console:
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+    return Console(stderr=stderr, highlight=False)
 
 
 def read_source(path: Path) -> tuple[str, Finding | None]:

@@ -135,10 +135,10 @@ def show(paths: Sequence[Path], reports: Sequence[ValidationReport]) -> None:
         facts = ", ".join(filter(None, (report.class_name, report.dialect, report.family)))
         line = Text.assemble(mark, " ", (f"L{report.layer}", mark[1]), f"  {path}  ", (facts, "dim"))
         line.append(f"  {report.seconds * 1000:.0f} ms", "dim")
-        screen.print(line)
+        screen.print(line, soft_wrap=True)
         for one in report.findings:
-            screen.print(Text.assemble("     ", (one.code, "yellow"), f"  {one.message}"))
-            screen.print(Text(f"       → {one.hint}", "cyan"))
+            screen.print(Text.assemble("     ", (one.code, "yellow"), f"  {one.message}"), soft_wrap=True)
+            screen.print(Text(f"       → {one.hint}", "cyan"), soft_wrap=True)
     passed = sum(report.passed for report in reports)
     if len(reports) > 1:
         screen.print(f"{passed} of {len(reports)} reach L5")

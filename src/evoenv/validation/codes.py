@@ -128,10 +128,6 @@ CODES: dict[str, tuple[str, str]] = {
         "A changed reference still scores 1.",
         "Compare the whole answer exactly; drop tolerances, prefixes and substring tests.",
     ),
-    "L5.perturbed-rewarded": (
-        "An exact-match scorer gives something for a changed reference.",
-        "Return 0.0 for every wrong answer.",
-    ),
     "L5.permissive": (
         "Most wrong answers score 1.",
         "Verify every condition that the prompt states, including that the answer is complete.",

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from evoenv.records import derive_seed
 from evoenv.sandbox.guest import codec
 from evoenv.sandbox.outcomes import Failed, Outcome
+from evoenv.validation.wire import checked
 
 SHALLOW_LEVELS = (0, 1, 2, 3, 4, 5)
 DEEP_LEVELS = (6, 8, 10)
@@ -104,7 +105,8 @@ class Evidence:
     ) -> Sequence[Outcome]:
         """A call into the worker that ends with the layer's time."""
         left = max(0.5, self.deadline - time.monotonic())
-        return (worker or self.worker).call(op, items, args, total_s=left, stop_on_death=stop_on_death)
+        outcomes = (worker or self.worker).call(op, items, args, total_s=left, stop_on_death=stop_on_death)
+        return [checked(op, outcome) for outcome in outcomes]
 
     def seconds(self, instance: Drawn) -> float:
         return self.cost.get(instance.difficulty, 0.0)

@@ -62,6 +62,8 @@ def check_source(source: str, allowed_imports: tuple[str, ...] = ALLOWED_IMPORTS
         return SourceFacts(), [finding("L1.syntax", "the source is nested too deeply for Python to parse")]
     except ValueError as error:  # NUL bytes
         return SourceFacts(), [finding("L1.syntax", f"the source is not valid Python text: {error}")]
+    if not tree.body:
+        return SourceFacts(), [finding("L1.no-code", "the source holds only comments; expected one environment class")]
     facts, findings = check_class(tree)
     findings += check_imports(tree, allowed_imports)
     findings += check_names(tree)

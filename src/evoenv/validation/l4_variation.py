@@ -18,6 +18,7 @@ from evoenv.sandbox.outcomes import Failed, Ok
 from evoenv.validation.codes import finding
 from evoenv.validation.evidence import Drawn, Evidence, canonical
 from evoenv.validation.texts import FORMS, PART_FORMS
+from evoenv.validation.wire import checked_description
 
 FEW_PROMPTS = 12
 NEARLY_CONSTANT = 0.9
@@ -210,7 +211,7 @@ def check_counterfactuals(evidence: Evidence) -> list[Finding]:
         chosen = [row[0] for level in shallow if (row := evidence.at_level(level))][-COUNTERFACTUAL_INSTANCES:]
         left = COUNTERFACTUAL_SECONDS
         counts = evidence.call("draws", [list(instance.key) for instance in chosen], worker=worker)
-        sites = int(worker.description.get("sites") or 0)
+        sites = checked_description(worker.description).get("sites", 0)
         items: list[list[int]] = []
         owners: list[Drawn] = []
         for instance, count in zip(chosen, counts, strict=True):

@@ -20,8 +20,9 @@ def scalar_text(value: Any) -> str:
 
 def plain_text(value: Any) -> str:
     """The first form to try: text as it is, sequences joined by spaces, the rest by str()."""
-    if isinstance(value, list | tuple) and not any(isinstance(item, list | tuple | dict | set) for item in value):
-        return " ".join(scalar_text(item) for item in value)
+    items = _items(value)
+    if items is not None and not any(isinstance(item, list | tuple | dict | set) for item in items):
+        return " ".join(scalar_text(item) for item in items)
     return scalar_text(value)
 
 

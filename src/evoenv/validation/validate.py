@@ -14,6 +14,7 @@ from evoenv.validation.l2_execution import check_execution
 from evoenv.validation.l3_determinism import check_determinism
 from evoenv.validation.l4_variation import check_variation
 from evoenv.validation.l5_scorer import check_scorer
+from evoenv.validation.wire import checked_description
 
 LAYER_SECONDS = 30.0
 
@@ -76,9 +77,9 @@ def validate(
             evidence.deadline = time.monotonic() + layer_seconds
             family, findings = check_scorer(evidence)
             layer = 4 if findings else 5
-        description = worker.description or {}
+        description = checked_description(worker.description)
         report["family"] = family.name if family is not None else None
-        report["dialect"] = description.get("dialect") or facts.dialect
+        report["dialect"] = description.get("dialect", facts.dialect)
         report["prompt_template"] = description.get("template") or (evidence.drawn[0].prompt if evidence.drawn else "")
     finally:
         worker.close()

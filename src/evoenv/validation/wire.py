@@ -1,0 +1,77 @@
+"""A second look at what a worker sent: its shape is checked before any of it is believed.
+
+The protocol lets only JSON through, but the candidate shares its process with the code that writes it and
+can send any JSON it likes. Whatever does not look like an honest result becomes a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from evoenv.sandbox.guest import codec
+from evoenv.sandbox.outcomes import Failed, Ok, Outcome
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+def _is_encoded(value: Any) -> bool:
+    """Whether a value decodes, and to something that can be written as text."""
+    try:
+        codec.encode(codec.decode(value))
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError):
+        return False
+    return True
+
+
+def _is_instance(value: Any) -> bool:
+    return (
+        type(value) is list
+        and len(value) == 4
+        and type(value[0]) is str
+        and _is_encoded(value[1])
+        and _is_encoded(value[2])
+        and type(value[3]) is bool
+    )
+
+
+def _is_perturbed(value: Any) -> bool:
+    return type(value) is list and len(value) == 2 and type(value[0]) is str and _is_encoded(value[1])
+
+
+def _is_parsed(value: Any) -> bool:
+    return type(value) is list and len(value) == 2 and value[0] in ("value", "opaque")
+
+
+def _is_roundtrip(value: Any) -> bool:
+    return type(value) is list and len(value) == 4 and _is_number(value[2]) and _is_number(value[3])
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 10**9
+
+
+SHAPES: dict[str, Callable[[Any], bool]] = {
+    "instances": _is_instance,
+    "score": _is_number,
+    "swapped": _is_number,
+    "parse": _is_parsed,
+    "roundtrip": _is_roundtrip,
+    "perturbed": _is_perturbed,
+    "draws": _is_count,
+}
+
+
+def checked(op: str, outcome: Outcome) -> Outcome:
+    """The outcome, or a failure where its value is not of the operation's shape."""
+    if isinstance(outcome, Ok) and not SHAPES[op](outcome.value):
+        return Failed("protocol", f"the result of {op} has a shape that no honest worker sends")
+    return outcome
+
+
+def checked_description(description: dict[str, Any]) -> dict[str, Any]:
+    """What loading said, without what is not of the expected type."""
+    kinds = {"class": str, "dialect": str, "template": str, "levels": int, "sites": int}
+    return {key: value for key, value in description.items() if type(value) is kinds.get(key)}

@@ -1,0 +1,78 @@
+"""Answers as text: forms, wrong variants, and the statistics that L4 compares with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evoenv.validation.l4_variation import ks_distance
+from evoenv.validation.texts import FORMS, plain_text, variants
+
+scalars = st.one_of(
+    st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=20)
+)
+answers = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [
+        ([1, 2, 3], "1 2 3"),
+        ([1, 2, 3], "1, 2, 3"),
+        ([1, 2, 3], "[1, 2, 3]"),
+        ([1, 2, 3], "1\n2\n3"),
+        ((1, 2), "(1, 2)"),
+        ([[1, 2], [3, 4]], "1 2\n3 4"),
+        ([(1, 2), (3, 4)], "1-2 3-4"),
+        ([(1, 2), (3, 4)], "(1, 2), (3, 4)"),
+        ({"x": 3, "y": 4}, "x=3, y=4"),
+        ({"x": 3}, '{"x": 3}'),
+        (True, "Yes"),
+        (2.5, "2.50"),
+        ({3, 1}, "1 3"),
+    ],
+)
+def test_the_plain_forms_a_prompt_may_ask_for(value: Any, form: str) -> None:
+    assert form in [render(value) for render in FORMS]
+
+
+def test_variants_of_an_integer_by_hand() -> None:
+    assert {v.kind: v.value for v in variants(5)} == {
+        "plus-one": 6, "minus-one": 4, "plus-ten": 15, "doubled": 10, "negated": -5, "zero": 0, "far": 1_000_008,
+    }  # fmt: skip
+    assert {v.kind for v in variants(0)} == {"plus-one", "minus-one", "plus-ten", "far"}
+
+
+def test_variants_of_a_text_of_numbers_keep_its_shape() -> None:
+    assert {v.kind: v.value for v in variants("3 5 7")} == {
+        "plus-one": "4 5 7", "last-plus-one": "3 5 8", "minus-one": "3 4 7", "dropped": "3 5",
+        "extra": "3 5 7 4", "swapped": "7 5 3",
+    }  # fmt: skip
+
+
+def test_a_decimal_is_changed_beyond_any_tolerance() -> None:
+    assert all(abs(float(v.value) - 2.5) > 1 for v in variants("2.500"))
+
+
+@given(answers)
+def test_no_variant_equals_the_answer(value: Any) -> None:
+    for variant in variants(value):
+        assert variant.value != value or type(variant.value) is not type(value)
+
+
+@given(answers)
+def test_every_form_is_text_or_nothing(value: Any) -> None:
+    assert isinstance(plain_text(value), str)
+    assert all(text is None or isinstance(text, str) for text in (form(value) for form in FORMS))
+
+
+def test_kolmogorov_smirnov_by_hand() -> None:
+    assert ks_distance([1, 2, 3, 4], [1, 2, 3, 4]) == 0.0
+    assert ks_distance([1, 2], [3, 4]) == 1.0
+    assert ks_distance([1, 2, 3, 4], [2, 3, 4, 5]) == pytest.approx(0.25)
+    assert ks_distance([1, 1, 1, 9], [1, 1]) == pytest.approx(0.25)
