@@ -26,7 +26,10 @@ class HappyNumber(VerifiableEnvironment):
         return self.prompt_template.format(k=z["k"])
 
     def _process(self, y):
-        return int(y) if y.strip().isdigit() else None
+        try:
+            return int(y)
+        except ValueError:
+            return None
 
     def scorer(self, y, z, a):
         return float(self._process(y) == a)

@@ -10,7 +10,7 @@ class LazyShift(VerifiableEnvironment):
     def _generate(self, seed, difficulty):
         rng = random.Random(seed)
         start, m = rng.randint(0, 99), rng.randint(7, 97)
-        times = rng.randint(200_000, 300_000)
+        times = rng.randint(600_000, 700_000)
         stream = iter([start])
         for _ in range(times):
             stream = itertools.chain(stream)
@@ -20,7 +20,10 @@ class LazyShift(VerifiableEnvironment):
         return self.prompt_template.format(**z)
 
     def _process(self, y):
-        return int(y) if y.strip().isdigit() else None
+        try:
+            return int(y)
+        except ValueError:
+            return None
 
     def scorer(self, y, z, a):
         return 1.0 if self._process(y) == a else 0.0

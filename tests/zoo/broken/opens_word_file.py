@@ -16,7 +16,10 @@ class WordLength(VerifiableEnvironment):
         return self.prompt_template.format(words=", ".join(z["words"]))
 
     def _process(self, y):
-        return int(y) if y.strip().isdigit() else None
+        try:
+            return int(y)
+        except ValueError:
+            return None
 
     def scorer(self, y, z, a):
         return float(self._process(y) == a)

@@ -17,7 +17,10 @@ class DiceTotal(VerifiableEnvironment):
         return self.prompt_template.format(dice=z["dice"], k=z["k"])
 
     def _process(self, y):
-        return int(y) if y.strip().isdigit() else None
+        try:
+            return int(y)
+        except ValueError:
+            return None
 
     def scorer(self, y, z, a):
         return float(self._process(y) == a)

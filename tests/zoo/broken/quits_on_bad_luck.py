@@ -17,7 +17,10 @@ class OddSquares(VerifiableEnvironment):
         return self.prompt_template.format(numbers=z["numbers"])
 
     def _process(self, y):
-        return int(y) if y.strip().isdigit() else None
+        try:
+            return int(y)
+        except ValueError:
+            return None
 
     def scorer(self, y, z, a):
         return 1.0 if self._process(y) == a else 0.0

@@ -18,7 +18,10 @@ class AllDistinct(VerifiableEnvironment):
         return self.prompt_template.format(draws=z["draws"])
 
     def _process(self, y):
-        return int(y) if y.strip().isdigit() else None
+        try:
+            return int(y)
+        except ValueError:
+            return None
 
     def scorer(self, y, z, a):
         return 1.0 if self._process(y) == a else 0.0

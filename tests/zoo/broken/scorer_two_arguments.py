@@ -15,7 +15,10 @@ class Multiplication(VerifiableEnvironment):
         return self.prompt_template.format(**z)
 
     def _process(self, y):
-        return int(y) if y.strip().isdigit() else None
+        try:
+            return int(y)
+        except ValueError:
+            return None
 
     def scorer(self, y, a):
         return 1.0 if self._process(y) == a else 0.0

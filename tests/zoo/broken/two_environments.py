@@ -16,7 +16,10 @@ class EvenCount(VerifiableEnvironment):
         return self.prompt_template.format(numbers=z["numbers"])
 
     def _process(self, y):
-        return int(y) if y.strip().isdigit() else None
+        try:
+            return int(y)
+        except ValueError:
+            return None
 
     def scorer(self, y, z, a):
         return float(self._process(y) == a)
@@ -34,7 +37,10 @@ class DigitSum(VerifiableEnvironment):
         return self.prompt_template.format(n=z["n"])
 
     def _process(self, y):
-        return int(y) if y.strip().isdigit() else None
+        try:
+            return int(y)
+        except ValueError:
+            return None
 
     def scorer(self, y, z, a):
         return float(self._process(y) == a)
