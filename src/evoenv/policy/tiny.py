@@ -79,7 +79,8 @@ def build_tiny_policy(
     with torch.random.fork_rng(devices=[]), quiet_transformers():
         torch.manual_seed(seed)
         config: Any = LlamaConfig(**settings) if arch == "llama" else Qwen3Config(**settings)
-        model = AutoModelForCausalLM.from_config(config)
+        loader: Any = AutoModelForCausalLM  # untyped upstream
+        model = loader.from_config(config)
         directory.mkdir(parents=True, exist_ok=True)
         model.save_pretrained(directory)
         tokenizer.save_pretrained(directory)

@@ -1,0 +1,103 @@
+"""One response while it is being written."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from evoenv.records import FinishReason, Request, Sample, derive_seed
+
+
+class TextRules:
+    """What the tokenizer says about ends and texts, shared by all drafts of a policy."""
+
+    def __init__(self, tokenizer: Any, end_ids: Sequence[int]) -> None:
+        self._tokenizer = tokenizer
+        self.end_ids = frozenset(end_ids)
+        self.token_text = lru_cache(maxsize=None)(lambda token: self.decode([token]))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        text: str = self._tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text
+
+    def may_end(self, token: int, stop: str) -> bool:
+        """False only if a text whose last token is `token` cannot end with, or pass through the end of, `stop`."""
+        text = self.token_text(token)
+        return stop[-1] in text or "\ufffd" in text
+
+
+class Draft:
+    """Tokens so far, with the log-probability of each, and the rules that end them.
+
+    The random stream belongs to (request seed, index) alone: what else is in the batch does not change a draft,
+    beyond what another order of floating-point sums does to the logits.
+    """
+
+    __slots__ = ("_random", "_window", "finish_reason", "index", "logprobs", "prompt_ids", "request", "rules", "tokens")
+
+    def __init__(self, request: Request, index: int, prompt_ids: tuple[int, ...], rules: TextRules) -> None:
+        self.request = request
+        self.index = index
+        self.prompt_ids = prompt_ids
+        self.rules = rules
+        self.tokens: list[int] = []
+        self.logprobs: list[float] = []
+        self.finish_reason: FinishReason | None = None
+        self._random = random.Random(derive_seed("draft", request.seed, index))
+        # A token holds at least one byte, so this many tokens hold any stop string that ends in the last of them.
+        self._window = max((len(stop.encode()) for stop in request.stop), default=0) + 4
+
+    def uniform(self) -> float:
+        return self._random.random()
+
+    @property
+    def context(self) -> tuple[int, ...]:
+        return (*self.prompt_ids, *self.tokens)
+
+    @property
+    def remaining(self) -> int:
+        return self.request.max_tokens - len(self.tokens)
+
+    def accept(self, token: int, logprob: float) -> bool:
+        """Append a sampled token; True if it was the last one."""
+        self.tokens.append(token)
+        self.logprobs.append(logprob)
+        if token in self.rules.end_ids or self._stop_position() is not None:
+            self.finish_reason = "stop"
+        elif self.remaining <= 0:
+            self.finish_reason = "length"
+        return self.finish_reason is not None
+
+    def _stop_position(self) -> int | None:
+        """Where the first stop string begins in the text, if the last token completed one."""
+        last = self.tokens[-1]
+        stops = [stop for stop in self.request.stop if self.rules.may_end(last, stop)]
+        if not stops:
+            return None
+        tail = self.rules.decode(self.tokens[-self._window :])
+        if not any(stop in tail for stop in stops):
+            return None
+        # The window may begin inside a character or drop a leading space: the whole text decides.
+        text = self.rules.decode(self.tokens)
+        found = [at for stop in stops if (at := text.find(stop)) >= 0]
+        return min(found, default=None)
+
+    def sample(self) -> Sample:
+        """The record: all tokens that were sampled, and the text before any stop string and without end tokens."""
+        assert self.finish_reason is not None
+        tokens = self.tokens[:-1] if self.tokens[-1] in self.rules.end_ids else self.tokens
+        text = self.rules.decode(tokens)
+        if self.finish_reason == "stop" and self.tokens[-1] not in self.rules.end_ids:
+            text = text[: self._stop_position()]
+        return Sample(
+            request_id=self.request.id,
+            index=self.index,
+            text=text,
+            prompt_ids=self.prompt_ids,
+            token_ids=tuple(self.tokens),
+            logprobs=tuple(self.logprobs),
+            finish_reason=self.finish_reason,
+            temperature=self.request.temperature or 1.0,
+        )

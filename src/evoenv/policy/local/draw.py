@@ -1,0 +1,80 @@
+"""Logits -> tokens, with the log-probability that the trainer will compute for the same token.
+
+`logprob` is log-softmax(logits / temperature) of the whole vocabulary, *before* top-p cuts it: the importance ratio
+of an update compares it with the trainer's log-softmax at the same temperature. At temperature 0 the choice is
+greedy, and the log-probability is that of temperature 1.
+
+Each row brings one uniform number; the token is where the cumulated probability passes it. Sums are taken by chunk
+and then across chunks in double precision, so that rare tokens of large vocabularies keep their share.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+CHUNK = 256
+NUCLEUS_CANDIDATES = 1024
+"""Most probable tokens looked at first for top-p; a flatter distribution is sorted whole."""
+
+
+def draw(logits: Tensor, temperature: Tensor, top_p: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
+    """Tokens and log-probabilities, one per row; `temperature`, `top_p`, `uniform` are float64 on any device."""
+    device = logits.device
+    temperature, top_p, uniform = temperature.to(device), top_p.to(device), uniform.to(device)
+    greedy = temperature == 0
+    scaled = logits.float()
+    divisor = torch.where(greedy, 1.0, temperature).float()
+    if not bool((divisor == 1).all()):
+        scaled = scaled / divisor[:, None]
+    peak = scaled.amax(dim=-1, keepdim=True)
+    weight = (scaled - peak).exp_()
+    sums = _chunk_sums(weight)
+    total = sums.sum(-1)
+
+    tokens = _pick(weight, sums, uniform * total)
+    for row in torch.nonzero((top_p < 1) & ~greedy).flatten().tolist():
+        tokens[row] = _pick_from_nucleus(weight[row], float(total[row]), float(top_p[row]), float(uniform[row]))
+    if bool(greedy.any()):
+        tokens = torch.where(greedy, scaled.argmax(-1), tokens)
+    chosen = scaled.gather(1, tokens[:, None]).squeeze(1).double()
+    return tokens, chosen - peak.squeeze(1).double() - total.log()
+
+
+def _chunk_sums(weight: Tensor) -> Tensor:
+    rows, size = weight.shape
+    whole = size - size % CHUNK
+    sums = weight[:, :whole].view(rows, whole // CHUNK, CHUNK).sum(-1)
+    if whole < size:
+        sums = torch.cat([sums, weight[:, whole:].sum(-1, keepdim=True)], dim=1)
+    return sums.double()
+
+
+def _pick(weight: Tensor, sums: Tensor, target: Tensor) -> Tensor:
+    """First index whose cumulated weight exceeds the target."""
+    size = weight.shape[1]
+    edges = sums.cumsum(-1)
+    chunk = torch.searchsorted(edges, target[:, None], right=True).clamp_(max=sums.shape[1] - 1)
+    before = (edges - sums).gather(1, chunk)
+    index = chunk * CHUNK + torch.arange(CHUNK, device=weight.device)
+    inside = weight.gather(1, index.clamp(max=size - 1)).double().masked_fill_(index >= size, 0.0)
+    # Chunk sums are single precision: a target at the very edge may fall a rounding error beyond the chunk's tokens.
+    passed = inside.cumsum(-1) > target[:, None] - before
+    first = torch.where(passed.any(-1), passed.int().argmax(-1), inside.argmax(-1))
+    return chunk.squeeze(1) * CHUNK + first
+
+
+def _pick_from_nucleus(weight: Tensor, total: float, top_p: float, uniform: float) -> int:
+    """A token of the smallest set of most probable tokens that holds at least `top_p` of the mass."""
+    mass = top_p * total
+    size = weight.shape[0]
+    count = min(NUCLEUS_CANDIDATES, size)
+    values, indices = weight.topk(count)
+    edges = values.double().cumsum(-1)
+    if float(edges[-1]) < mass and count < size:
+        values, indices = weight.sort(descending=True)
+        edges = values.double().cumsum(-1)
+    last = min(int((edges < mass).sum()), len(edges) - 1)
+    kept = edges[: last + 1]
+    position = int(torch.searchsorted(kept, uniform * kept[-1], right=True))
+    return int(indices[min(position, last)])

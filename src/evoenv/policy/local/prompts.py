@@ -1,0 +1,69 @@
+"""Requests -> token ids, with every check that must come before any computing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from evoenv.errors import InputError, PolicyError
+from evoenv.records import Message, Request
+
+
+def encode_messages(tokenizer: Any, messages: Sequence[Message]) -> tuple[int, ...]:
+    """The chat template's rendering of `messages`, ready for the assistant's turn."""
+    turns = [{"role": message.speaker, "content": message.content} for message in messages]
+    try:
+        text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    except Exception as error:  # templates raise what their authors chose to
+        if turns and turns[0]["role"] == "system" and len(turns) > 1 and turns[1]["role"] == "user":
+            # Some templates know no system turn; its words then open the user's.
+            merged = Message("user", f"{turns[0]['content']}\n\n{turns[1]['content']}")
+            return encode_messages(tokenizer, (merged, *messages[2:]))
+        speakers = ", ".join(turn["role"] for turn in turns) or "none"
+        raise PolicyError(f"the model's chat template refuses these turns ({speakers}): {error}") from error
+    return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def check_request(request: Request) -> None:
+    """Raise InputError where a request makes no sense, whatever the model."""
+    wrong = ""
+    if not request.messages:
+        wrong = "has no messages"
+    elif request.count < 1:
+        wrong = f"asks for {request.count} samples; expected 1 or more"
+    elif request.max_tokens < 1:
+        wrong = f"has max_tokens = {request.max_tokens}; expected 1 or more"
+    elif not (math.isfinite(request.temperature) and request.temperature >= 0):
+        wrong = f"has temperature {request.temperature}; expected a number >= 0"
+    elif not 0 < request.top_p <= 1:
+        wrong = f"has top_p = {request.top_p}; expected 0 < top_p <= 1"
+    elif "" in request.stop:
+        wrong = "has an empty stop string, which every text contains"
+    if wrong:
+        raise InputError(f"request {request.id!r} ({request.role}) {wrong}")
+
+
+def check_fits(request: Request, prompt_tokens: int, context: int | None, budget: int) -> None:
+    """Raise PolicyError where the longest answer would not fit the model's context or the cache budget."""
+    total = prompt_tokens + request.max_tokens
+    lengths = (
+        f"request {request.id!r} ({request.role}): {prompt_tokens} prompt tokens + max_tokens {request.max_tokens}"
+    )
+    if context is not None and total > context:
+        room = context - prompt_tokens
+        advice = f"lower max_tokens to {room}" if room > 0 else "shorten the prompt"
+        raise PolicyError(f"{lengths} = {total} do not fit the model's context of {context} tokens; {advice}")
+    if total > budget:
+        raise PolicyError(
+            f"{lengths} = {total} do not fit model.sample_batch_tokens = {budget}; raise it or lower max_tokens"
+        )
+
+
+def check_unique(requests: Sequence[Request]) -> None:
+    """Samples are told apart by request id."""
+    seen: set[str] = set()
+    for request in requests:
+        if request.id in seen:
+            raise InputError(f"two requests of one sample call share the id {request.id!r}; ids must differ")
+        seen.add(request.id)
