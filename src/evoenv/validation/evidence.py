@@ -69,6 +69,10 @@ class Drawn:
         return self.seed, self.difficulty
 
     @cached_property
+    def latent_key(self) -> str:
+        return canonical(self.latent)
+
+    @cached_property
     def answer_key(self) -> str:
         return canonical(self.reference)
 

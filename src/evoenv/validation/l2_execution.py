@@ -17,8 +17,8 @@ from evoenv.validation.texts import plain_text
 from evoenv.validation.wire import checked_description
 
 FIRST_SEEDS = 2
-SHALLOW_SEEDS = 48
-DEEP_SEEDS = 10
+SHALLOW_SEEDS = 36
+DEEP_SEEDS = 8
 LEVEL_SECONDS = 0.6
 """Wall clock that further seeds of one level may take: dear levels get fewer."""
 

@@ -14,6 +14,7 @@ from evoenv.validation.probes import FULL, Solved, score
 LEAK_SHARE = 0.9
 SHORTCUT_SHARE = 0.9
 MIN_INSTANCES = 12
+FEW = 8
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
@@ -92,26 +93,37 @@ def check_shortcuts(evidence: Evidence, solved: Sequence[Solved]) -> list[Findin
     chosen = [one for one in solved if one.instance.difficulty >= 1] or list(solved)
     if len(chosen) < MIN_INSTANCES:
         return []
+    constants = {f"the constant {text!r}": text for text in _common_answers(chosen)}
+    # A few instances rule out nearly every rule; only what survives them is tried on all.
+    few = chosen[:: max(1, len(chosen) // FEW)][:FEW]
+    suspects = [
+        name for name, share in _shares(evidence, few, [*SHORTCUTS, *constants], constants).items() if share >= 0.7
+    ]
+    for name, share in _shares(evidence, chosen, suspects, constants).items():
+        if share >= SHORTCUT_SHARE:
+            place = "" if name in constants else " of the prompt"
+            return [
+                finding("L5.shortcut", f"answering with {name}{place} solves {share:.0%} of {len(chosen)} instances")
+            ]
+    return []
+
+
+def _shares(
+    evidence: Evidence, solved: Sequence[Solved], rules: Sequence[str], constants: dict[str, str]
+) -> dict[str, float]:
+    """The share of instances that each rule solves."""
     rows: list[tuple[Drawn, str, str, bool, str]] = []
-    for one in chosen:
+    for one in solved:
         numbers = [text for text in _NUMBER.findall(one.instance.prompt) if len(text) < 200][:4000]
-        if numbers:
-            rows += [(one.instance, name, rule(numbers), False, "") for name, rule in SHORTCUTS.items()]
-    constants = _common_answers(chosen)
-    rows += [(one.instance, f"the constant {text!r}", text, False, "") for one in chosen for text in constants]
-    hits: defaultdict[str, int] = defaultdict(int)
-    tried: defaultdict[str, int] = defaultdict(int)
+        for name in rules:
+            if name in constants:
+                rows.append((one.instance, name, constants[name], False, ""))
+            elif numbers:
+                rows.append((one.instance, name, SHORTCUTS[name](numbers), False, ""))
+    hits = dict.fromkeys(rules, 0)
     for probe in score(evidence, rows):
-        tried[probe.kind] += 1
         hits[probe.kind] += probe.score is not None and probe.score >= FULL
-    findings = []
-    for name, count in hits.items():
-        if count >= SHORTCUT_SHARE * len(chosen) and tried[name] >= MIN_INSTANCES:
-            seen = f"answering with {name} of the prompt solves {count} of {len(chosen)} instances"
-            findings.append(
-                finding("L5.shortcut", seen if "constant" not in name else seen.replace(" of the prompt", ""))
-            )
-    return findings[:1]
+    return {name: count / len(solved) for name, count in hits.items()}
 
 
 def _common_answers(solved: Sequence[Solved]) -> list[str]:

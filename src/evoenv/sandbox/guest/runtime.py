@@ -24,6 +24,8 @@ from evoenv.sandbox.guest.dialects import ADAPTERS, METHODS, Adapter, BadResult,
 CANDIDATE = "<environment>"
 TASKS_KEPT = 512
 MAX_MESSAGE = 400
+RENDERINGS = 5
+"""How often a prompt is rendered before a difference is blamed on storage."""
 CONTRACT_MODULES = {
     "evoenv": ("VerifiableEnvironment",),
     "evoenv.environment": ("VerifiableEnvironment",),
@@ -286,11 +288,13 @@ class Runtime:
         thaw = adapter.freeze(task)
         stored = (codec.decode(codec.encode(task[0])), codec.decode(codec.encode(task[1])))
         render, score = adapter.prompt, adapter.score
-        first, second = render(environment, thaw()), render(environment, thaw())
+        copies = {render(environment, thaw()) for _ in range(RENDERINGS)}
+        kept = self._stage("_prompt_generate", render, environment, stored)
         before = self._stage("scorer", score, environment, thaw(), text)
-        third = self._stage("_prompt_generate", render, environment, stored)
         after = self._stage("scorer", score, environment, stored, text)
-        return [first == second, first == third, before, after]
+        # The instance itself comes last: only it still shares objects with the module that made it.
+        original = render(environment, task)
+        return [len(copies) == 1, copies == {original} and kept == original, before, after]
 
     # ----------------------------------------------------------------- counterfactuals
 
