@@ -73,7 +73,12 @@ class Sandbox:
         self._zygotes: dict[bool, Zygote] = {}
         self._closed = False
         self._processes: weakref.WeakSet[WorkerProcess] = weakref.WeakSet()
+        self.layers: tuple[str, ...] = ()
+        """The layers that are on, by name; recorded with every result."""
+        self.missing: Mapping[str, str] = {}
+        """The layers that are not on, each with the reason."""
         self.canaries: tuple[CanaryResult, ...] = ()
+        """The attacks that the sandbox made on its own layers when it started."""
         if sys.platform != "linux" and not allow_degraded:
             raise SandboxUnavailable(
                 f"model-written code can be confined on Linux only, this is {sys.platform}; "
@@ -85,16 +90,6 @@ class Sandbox:
         except BaseException:
             self.close()
             raise
-
-    @property
-    def layers(self) -> tuple[str, ...]:
-        """The layers that are on, by name; recorded with every result."""
-        return self._zygote(twin=False).layers
-
-    @property
-    def missing(self) -> Mapping[str, str]:
-        """The layers that are not on, each with the reason."""
-        return dict(self._zygote(twin=False).missing)
 
     def open(
         self,
@@ -162,7 +157,8 @@ class Sandbox:
                 )
             logger.warning("DEGRADED SANDBOX: no system call filter (%s); run only code that you trust", reason)
         results = run_canaries(zygote, self.limits)
-        self.canaries = self.canaries or tuple(results)
+        if zygote is self._zygotes.get(False):
+            self.layers, self.missing, self.canaries = zygote.layers, zygote.missing, tuple(results)
         for result in results:
             if not result.held:
                 raise SandboxUnavailable(
@@ -333,8 +329,15 @@ def _outcome(result: Any) -> Outcome:
             _, error, message, line = result
             if type(error) is str and type(message) is str and (line is None or type(line) is int):
                 kind = _ERROR_KINDS.get(error, "exception")
-                return Failed(kind, message[:2000], error[:200], line)
+                return Failed(kind, _printable(message[:2000]), _printable(error[:200]), line)
     return Failed("protocol", "the result is neither ok nor err: it was forged inside the worker")
+
+
+def _printable(text: str) -> str:
+    """Messages end on terminals: a candidate's escape sequences must not get there."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 _ERROR_KINDS: dict[str, Any] = {"MemoryError": "memory", "OversizeError": "oversize"}
@@ -372,7 +375,7 @@ def _hash_seeds(seed: int | None) -> dict[bool, int]:
     first = DEFAULT_HASH_SEED if seed is None else seed
     if not 0 <= first <= 4294967295:
         raise SandboxError(f"hash_seed is {first}, expected 0 to 4294967295 (what PYTHONHASHSEED accepts)")
-    return {False: first, True: (first ^ 0x5EED) + 1 if first ^ 0x5EED < 4294967295 else 0}
+    return {False: first, True: (first + 0x5EED) % 4294967296}
 
 
 def _usable_cores() -> int:

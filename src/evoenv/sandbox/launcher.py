@@ -162,7 +162,7 @@ class Zygote:
 
     def _ask(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> tuple[dict[str, Any], list[int]]:
         if not self.ours:
-            raise SandboxError("this sandbox was opened by another process; open a new one after the fork")
+            raise SandboxError("this worker belongs to the process that this one was forked from; open another")
         with self._lock:
             while self._orphans:
                 self._exchange({"op": "reap", "pid": self._orphans.popleft()}, ())

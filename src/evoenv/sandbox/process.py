@@ -117,7 +117,8 @@ class WorkerProcess:
 
     @property
     def alive(self) -> bool:
-        return self._finalizer.alive
+        """False also in a forked copy of the host: the channel is the original's."""
+        return self._finalizer.alive and self._zygote.ours
 
     @property
     def worn_out(self) -> bool:
@@ -179,7 +180,7 @@ class WorkerProcess:
             if reader.error is None:
                 return Exchange(reader.results, None)
             kind: FailureKind = "memory" if reader.error[0] == "MemoryError" else "exception"
-            stop = _StopError(kind, f"let {reader.error[0]} escape: {reader.error[1]}")
+            stop = _StopError(kind, f"let {reader.error[0]!r:.60} escape: {reader.error[1]!r:.200}")
         except protocol.OversizeError as error:
             stop = _StopError("oversize", f"was killed: {error}")
         except protocol.ProtocolError as error:

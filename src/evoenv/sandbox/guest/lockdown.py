@@ -198,7 +198,6 @@ def landlock_restrict(ruleset: int) -> None:
 def limit_resources(memory_bytes: int, cpu_seconds: int, base_bytes: int) -> None:
     """No file, descriptor, process, core or locked page; `memory_bytes` above what was mapped at the start."""
     limits = {
-        resource.RLIMIT_CPU: cpu_seconds,
         resource.RLIMIT_DATA: base_bytes + memory_bytes,
         resource.RLIMIT_FSIZE: 0,
         resource.RLIMIT_NOFILE: 1,
@@ -214,6 +213,7 @@ def limit_resources(memory_bytes: int, cpu_seconds: int, base_bytes: int) -> Non
         hard = resource.getrlimit(kind)[1]
         value = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(kind, (value, value))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))  # SIGXCPU first: it tells the reason
 
 
 def close_descriptors(first: int) -> None:
