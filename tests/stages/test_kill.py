@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,16 +18,23 @@ STEPS = 3
 PROGRAM = Path(__file__).with_name("loop_support.py")
 
 
-def drive(directory, kill_at=None):
-    """Run the program to its end or its death; the number of ticks it counted, or None where it was killed."""
-    arguments = [str(directory), str(STEPS), *([str(kill_at)] if kill_at else [])]
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), *arguments], capture_output=True, text=True, timeout=120, check=False
+def start(directory, *more):
+    return subprocess.Popen(
+        [sys.executable, str(PROGRAM), str(directory), str(STEPS), *map(str, more)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
-    if done.returncode == -9:
+
+
+def drive(directory, *kill_at):
+    """Run the program to its end or its death; the number of ticks it counted, or None where it was killed."""
+    with start(directory, *kill_at) as process:
+        output, errors = process.communicate(timeout=120)
+    if process.returncode == -9:
         return None
-    assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    assert process.returncode == 0, errors
+    return int(output)
 
 
 @pytest.fixture(scope="module")
@@ -36,32 +44,31 @@ def undisturbed(tmp_path_factory):
     return contents(directory), ticks
 
 
-def run_through_kills(directory, points):
-    """Begin, die at each of the points (ticks after the last start), then run to the end; the deaths there were."""
-    deaths = sum(drive(directory, point) is None for point in points)
-    drive(directory)
-    return deaths
-
-
 def test_two_undisturbed_runs_are_equal(undisturbed, tmp_path):
     drive(tmp_path / "run")
     assert contents(tmp_path / "run") == undisturbed[0]
 
 
-def test_sixty_kills_at_random_points_lose_nothing_and_repeat_nothing(undisturbed, tmp_path):
+def test_fifty_kills_between_any_two_writes_lose_nothing_and_repeat_nothing(undisturbed, tmp_path):
     reference, ticks = undisturbed
     rng = random.Random(20261115)
     deaths = 0
-    for number in range(12):
-        directory = tmp_path / f"run{number}"
-        points = [rng.randrange(1, ticks // 2) for _ in range(6)]
-        deaths += run_through_kills(directory, points)
+    while deaths < 50:
+        directory = tmp_path / "run"
+        points = [rng.randrange(1, ticks // 4)]
+        while drive(directory, points[-1]) is None:
+            points.append(rng.randrange(1, ticks // 4))
+        deaths += len(points) - 1
         assert contents(directory) == reference, points
         shutil.rmtree(directory)
-    assert deaths >= 50
 
 
-def test_a_few_kills_at_the_start_in_the_middle_and_near_the_end(undisturbed, tmp_path):
-    reference, ticks = undisturbed
-    assert run_through_kills(tmp_path / "run", [25, ticks // 3, ticks // 2]) >= 2
-    assert contents(tmp_path / "run") == reference
+def test_kills_from_outside_at_any_moment_lose_nothing_and_repeat_nothing(undisturbed, tmp_path):
+    rng = random.Random(7)
+    directory = tmp_path / "run"
+    for _ in range(12):
+        with start(directory) as process:
+            time.sleep(rng.uniform(0.3, 1.2))
+            process.kill()
+    drive(directory)
+    assert contents(directory) == undisturbed[0]
