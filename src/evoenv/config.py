@@ -64,6 +64,7 @@ class ReviewConfig(Section, frozen=True):
     reviews: int = 3
     rule: Literal["any-reject", "majority", "all-reject", "single"] = "any-reject"
     temperature: float = 0.6
+    max_prompt_tokens: int = 8192
     max_tokens: int = 8192
 
 
@@ -154,6 +155,21 @@ class ModelConfig(Section, frozen=True):
     """An OpenAI-compatible server; sampling only."""
 
 
+class EndpointConfig(Section, frozen=True):
+    """How a server (`model.base_url`) is used, and what it may cost; 0 means no limit."""
+
+    concurrency: int = 8
+    timeout_seconds: float = 300.0
+    """For one answer, from the request to its last byte."""
+    retries: int = 6
+    token_budget: int = 0
+    """Prompt and answer tokens of the whole run."""
+    money_budget: float = 0.0
+    input_price: float = 0.0
+    """Per million prompt tokens, in the currency of the budget."""
+    output_price: float = 0.0
+
+
 class RunConfig(Section, frozen=True):
     steps: int = 100
     seed: int = 0
@@ -165,6 +181,7 @@ class RunConfig(Section, frozen=True):
 class Config(Section, frozen=True):
     run: RunConfig = RunConfig()
     model: ModelConfig = ModelConfig()
+    endpoint: EndpointConfig = EndpointConfig()
     generator: GeneratorConfig = GeneratorConfig()
     solver: SolverConfig = SolverConfig()
     validation: ValidationConfig = ValidationConfig()
