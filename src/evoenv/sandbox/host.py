@@ -82,7 +82,7 @@ class Sandbox:
         if sys.platform != "linux" and not allow_degraded:
             raise SandboxUnavailable(
                 f"model-written code can be confined on Linux only, this is {sys.platform}; "
-                "use a Linux machine or container, or pass --allow-degraded-sandbox if you trust the code"
+                "use a Linux machine or container, or pass --allow-degraded if you trust the code"
             )
         self._finalizer = weakref.finalize(self, _close_all, self._processes, self._zygotes)
         try:
@@ -153,7 +153,7 @@ class Sandbox:
             if not self._allow_degraded:
                 raise SandboxUnavailable(
                     f"the system call filter (seccomp) is unavailable: {reason}. Without it model-written code is not "
-                    "confined; `evoenv doctor` lists what is missing, --allow-degraded-sandbox runs all the same"
+                    "confined; `evoenv doctor` lists what is missing, --allow-degraded runs all the same"
                 )
             logger.warning("DEGRADED SANDBOX: no system call filter (%s); run only code that you trust", reason)
         results = run_canaries(zygote, self.limits)
