@@ -15,6 +15,7 @@ LEAK_SHARE = 0.9
 SHORTCUT_SHARE = 0.9
 MIN_INSTANCES = 12
 FEW = 8
+PLACES = 12
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
@@ -93,6 +94,9 @@ def check_shortcuts(evidence: Evidence, solved: Sequence[Solved]) -> list[Findin
     chosen = [one for one in solved if one.instance.difficulty >= 1] or list(solved)
     if len(chosen) < MIN_INSTANCES:
         return []
+    place = _fixed_place(chosen)
+    if place is not None:
+        return [finding("L5.shortcut", f"the answer is always {place} of the prompt ({len(chosen)} instances)")]
     constants = {f"the constant {text!r}": text for text in _common_answers(chosen)}
     # A few instances rule out nearly every rule; only what survives them is tried on all.
     few = chosen[:: max(1, len(chosen) // FEW)][:FEW]
@@ -106,6 +110,21 @@ def check_shortcuts(evidence: Evidence, solved: Sequence[Solved]) -> list[Findin
                 finding("L5.shortcut", f"answering with {name}{place} solves {share:.0%} of {len(chosen)} instances")
             ]
     return []
+
+
+def _fixed_place(solved: Sequence[Solved]) -> str | None:
+    """The place in the row of the prompt's numbers at which the answer stands, if it is always the same."""
+    if len({one.text for one in solved}) < 3:
+        return None
+    rows = [_NUMBER.findall(one.instance.prompt) for one in solved]
+    for place in range(PLACES):
+        for name, index in ((f"number {place + 1}", place), (f"number {place + 1} from the end", -1 - place)):
+            hits = sum(
+                len(row) > place and row[index] == one.text.strip() for row, one in zip(rows, solved, strict=True)
+            )
+            if hits >= SHORTCUT_SHARE * len(solved):
+                return name
+    return None
 
 
 def _shares(
