@@ -79,7 +79,8 @@ class CalibrationConfig(Section, frozen=True):
     def __post_init__(self) -> None:
         if self.sigma <= 0 or self.instances < 1:
             raise ValueError(
-                f"calibration.sigma is {self.sigma} and calibration.instances is {self.instances}; both must be positive"
+                f"calibration.sigma is {self.sigma} and calibration.instances is {self.instances}; "
+                "expected positive numbers"
             )
 
 

@@ -21,7 +21,7 @@ from evoenv.stages.synthesis import synthesise
 
 def evolve(run: Run, step: int) -> StepSummary:
     """Step t: from policy π_t and pools (P, S, C)_t to π_{t+1} and (P, S, C)_{t+1}."""
-    pool = run.store.pool()
+    pool = run.begin_step()
 
     # {e_i} ~ π(· | Prompt(S)); ℓ(e_i): how far each gets through the five layers
     proposed = synthesise(run, step, pool)

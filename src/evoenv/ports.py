@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from evoenv.records import Group, Instance, Request, Sample, Score
+from evoenv.records import Group, Instance, Message, Request, Sample, Score
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +33,13 @@ class Policy(Protocol):
     def load(self, directory: Path) -> None: ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class CountsTokens(Protocol):
+    """A policy that can say how long a prompt is, so that one over-long prompt never costs a run its step."""
+
+    def prompt_tokens(self, messages: Sequence[Message]) -> int: ...
 
 
 class Worker(Protocol):

@@ -287,6 +287,15 @@ class Journal:
             found[request_id, index] = sample if data is None else with_rollout(sample, data)
         return found
 
+    def tokens(self, step: int) -> dict[Purpose, int]:
+        """Tokens sampled in a step, by purpose."""
+        rows = self._database.query(
+            "SELECT q.purpose, sum(s.tokens) FROM requests q JOIN samples s ON s.request_id = q.id "
+            "WHERE q.step = ? GROUP BY q.purpose",
+            (step,),
+        )
+        return {purpose: int(count) for purpose, count in rows}
+
     def add_scores(self, step: int, scores: Mapping[SampleKey, Score]) -> None:
         with self._database.transaction():
             self._database.execute_many(

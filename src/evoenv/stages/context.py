@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from evoenv.admission.novelty import NoveltyCache
 from evoenv.config import Config
+from evoenv.pool.state import PoolState
 from evoenv.pool.store import Stage, Store
 from evoenv.ports import Embedder, Policy
 from evoenv.records import StepSummary
@@ -41,8 +43,27 @@ class Unobserved:
         pass
 
 
-class RunStopped(Exception):  # noqa: N818 - not an error: the user asked for it
+class RunStopped(Exception):
     """A stop was requested and the current stage is done; `--resume` continues from here."""
+
+
+@dataclass(slots=True)
+class Clock:
+    """Where a step's time goes: all that is not the policy's is ours to keep small."""
+
+    began: float = field(default_factory=time.perf_counter)
+    sampling: float = 0.0
+    updating: float = 0.0
+
+    def metrics(self) -> dict[str, float]:
+        step = time.perf_counter() - self.began
+        policy = self.sampling + self.updating
+        return {
+            "time/step": step,
+            "time/sampling": self.sampling,
+            "time/updating": self.updating,
+            "time/overhead_share": (step - policy) / step,
+        }
 
 
 @dataclass(slots=True)
@@ -61,6 +82,7 @@ class Run:
     observer: Observer = field(default_factory=Unobserved)
     stop: threading.Event = field(default_factory=threading.Event)
     prototypes: list[frozenset[str]] = field(default_factory=list)
+    clock: Clock = field(default_factory=Clock)
 
     @property
     def seed(self) -> int:
@@ -69,6 +91,11 @@ class Run:
     @property
     def checkpoints(self) -> Path:
         return self.store.directory / "checkpoints"
+
+    def begin_step(self) -> PoolState:
+        """P, S and C as the last step left them; the clock starts."""
+        self.clock = Clock()
+        return self.store.pool()
 
     def begin(self, step: int, stage: Stage) -> None:
         """A stage begins: the place where a requested stop takes effect, and watchers are told."""

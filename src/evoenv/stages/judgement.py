@@ -17,6 +17,7 @@ from evoenv.records import (
     Calibration,
     Candidate,
     Instance,
+    Message,
     Request,
     Review,
     Sample,
@@ -26,7 +27,7 @@ from evoenv.records import (
 )
 from evoenv.sandbox.host import EnvironmentWorker
 from evoenv.stages.context import Run
-from evoenv.stages.sampling import ask
+from evoenv.stages.sampling import ask, prompt_tokens
 from evoenv.stages.synthesis import Proposed
 from evoenv.validation import probes
 from evoenv.validation.evidence import Drawn, Evidence
@@ -85,16 +86,17 @@ def _prepare(run: Run, step: int, candidate: Candidate) -> _Case:
     level = starting_level(run.config.solver)
     seeds = calibration_seeds(run.seed, identity, step, run.config.calibration.instances)
     with run.workers.worker(candidate.source) as worker:
-        calibration = tuple(worker.instances(seeds, level))
+        drawn = worker.instances(seeds, level)
+        calibration = tuple(instance if fits_solver(run, instance) else None for instance in drawn)
         shown: tuple[Instance, ...] = ()
         found: tuple[Probe, ...] = ()
         if run.config.review.enabled:
             # the first at level 0: small enough to be traced by hand
-            drawn = [
+            samples = [
                 *worker.instances([derive_seed(run.seed, identity, "review", step, 0)], 0),
                 *worker.instances([derive_seed(run.seed, identity, "review", step, 1)], level),
             ]
-            shown = tuple(instance for instance in drawn if instance is not None)
+            shown = tuple(instance for instance in samples if instance is not None)
             found = review_probes(run, candidate.source, worker, shown)
     return _Case(candidate, candidate.source, shown, found, seeds, calibration, level)
 
@@ -114,12 +116,13 @@ def review_probes(run: Run, source: str, worker: EnvironmentWorker, instances: S
 
 def _review_request(run: Run, case: _Case) -> list[Asked]:
     config = run.config.review
-    if not config.enabled:
+    messages = _fitting_review(run, case) if config.enabled else None
+    if messages is None:
         return []
     request = Request(
         id=f"{case.candidate.id}.review",
         role="reviewer",
-        messages=review_messages(case.source, case.review, case.probes),
+        messages=messages,
         count=1 if config.rule == "single" else config.reviews,
         temperature=config.temperature,
         max_tokens=config.max_tokens,
@@ -128,8 +131,27 @@ def _review_request(run: Run, case: _Case) -> list[Asked]:
     return [Asked(request, "review", subject=case.candidate.id)]
 
 
+def _fitting_review(run: Run, case: _Case) -> tuple[Message, ...] | None:
+    """The review prompt, with fewer instances and probes where it would be too long.
+
+    None where not even the source fits: such a candidate goes without reviews, which refuses it.
+    """
+    for instances, found in ((case.review, case.probes), (case.review[:1], case.probes), (case.review[:1], ())):
+        messages = review_messages(case.source, instances, found)
+        if prompt_tokens(run, messages) <= run.config.review.max_prompt_tokens:
+            return messages
+    return None
+
+
+def fits_solver(run: Run, instance: Instance | None) -> bool:
+    """Whether the solver can be shown this instance at all."""
+    if instance is None:
+        return False
+    return prompt_tokens(run, solver_messages(instance.prompt)) <= run.config.solver.max_prompt_tokens
+
+
 def _calibration_requests(run: Run, case: _Case) -> list[Asked]:
-    """One response per instance; an instance that could not be made is not asked and scores 0."""
+    """One response per instance; one that could not be made, or is too long to be shown, scores 0 unasked."""
     config = run.config.solver
     return [
         Asked(

@@ -24,6 +24,7 @@ def learn(run: Run, step: int, groups: Sequence[Group]) -> None:
         return
     began = time.perf_counter()
     metrics = dict(run.policy.update(groups)) if run.training else {}
+    run.clock.updating += time.perf_counter() - began
     checkpoint: str | None = None
     if run.training and _is_due(run, step):
         checkpoint = f"step-{step:05d}"

@@ -39,11 +39,13 @@ def rotate(
                 "pool/retired": len(retired),
                 "pool/original_share": after.original_share,
                 "pool/prototypes": len(prototypes),
+                **_tokens(run, step),
             },
         )
         covered = run.store.last_checkpoint()
         if not run.training or covered is not None:
             run.store.drop_rollouts(covered[0] if run.training and covered else step)
+        run.store.add_metrics(step, run.clock.metrics())
     run.prototypes = prototypes
     if entered:
         names = [record.id for record in entered]
@@ -51,6 +53,15 @@ def rotate(
     summary = StepSummary(step, run.store.metrics(step))
     run.observer.summary(summary)
     return summary
+
+
+def _tokens(run: Run, step: int) -> dict[str, float]:
+    """Tokens sampled, by what for; and how fast, as far as this process sampled them."""
+    tokens = run.store.tokens(step)
+    metrics = {f"tokens/{purpose}": float(count) for purpose, count in tokens.items()}
+    if run.clock.sampling > 0:
+        metrics["time/tokens_per_second"] = sum(tokens.values()) / run.clock.sampling
+    return metrics
 
 
 def _record(step: int, candidate: Candidate, proposed: Proposed) -> EnvironmentRecord:

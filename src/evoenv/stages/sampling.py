@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator, Sequence
 
+from evoenv.admission.generator_prompt import CHARS_PER_TOKEN
 from evoenv.pool.store import Asked, Purpose, Stage
-from evoenv.records import Sample
+from evoenv.ports import CountsTokens
+from evoenv.records import Message, Sample
 from evoenv.stages.context import Run
+
+_COUNTING = threading.Lock()
+"""Instances are made on many threads, and tokenizers may not be shared between them."""
+
+
+def prompt_tokens(run: Run, messages: Sequence[Message]) -> int:
+    """How long a prompt is for this policy; a fair guess where the policy cannot say."""
+    if isinstance(run.policy, CountsTokens):
+        with _COUNTING:
+            return run.policy.prompt_tokens(messages)
+    return 1 + sum(len(message.content.encode("utf-8", "replace")) for message in messages) // CHARS_PER_TOKEN
 
 
 def ask(run: Run, step: int, stage: Stage, asked: Sequence[Asked]) -> Iterator[Sample]:
@@ -29,10 +44,21 @@ def ask(run: Run, step: int, stage: Stage, asked: Sequence[Asked]) -> Iterator[S
     missing = {name for name, index in wanted if (name, index) not in kept}
     if not missing:
         return
-    for sample in run.policy.sample([item.request for item in asked if item.request.id in missing]):
+    for sample in _timed(run, run.policy.sample([item.request for item in asked if item.request.id in missing])):
         if (sample.request_id, sample.index) in kept:
             continue
         run.store.add_sample(step, sample)
         done += 1
         run.observer.progress(step, stage, done, len(wanted))
+        yield sample
+
+
+def _timed(run: Run, samples: Iterator[Sample]) -> Iterator[Sample]:
+    """Charge the waiting for samples to the policy, and what happens between them to us."""
+    while True:
+        began = time.perf_counter()
+        sample = next(samples, None)
+        run.clock.sampling += time.perf_counter() - began
+        if sample is None:
+            return
         yield sample

@@ -13,7 +13,7 @@ from evoenv.pool.state import Draw, Outcome, PoolState, draw, instance_seed
 from evoenv.pool.store import Asked, SampleKey, Store
 from evoenv.records import Group, Instance, Request, Sample, Score, derive_seed
 from evoenv.stages.context import Run
-from evoenv.stages.judgement import score_responses
+from evoenv.stages.judgement import fits_solver, score_responses
 from evoenv.stages.sampling import ask
 from evoenv.training.advantages import has_zero_variance
 
@@ -64,7 +64,7 @@ def solved_groups(store: Store, step: int) -> Solved:
 
 
 def _instances(run: Run, step: int, draws: Sequence[Draw]) -> dict[int, Instance]:
-    """An instance for each draw, by its index; without those whose environment fails again and again."""
+    """An instance for each draw, by its index; without those whose environment fails (or overflows) every time."""
     by_environment: dict[str, list[int]] = {}
     for index, item in enumerate(draws):
         by_environment.setdefault(item.environment_id, []).append(index)
@@ -81,7 +81,7 @@ def _instances(run: Run, step: int, draws: Sequence[Draw]) -> dict[int, Instance
                     ]
                     seeds = [instance_seed(run.seed, environment, step, index, attempt) for index in left]
                     for index, instance in zip(left, worker.instances(seeds, level), strict=True):
-                        if instance is not None:
+                        if instance is not None and fits_solver(run, instance):
                             made[index] = instance
         return made
 

@@ -7,11 +7,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from evoenv.admission.generator_prompt import Example, choose_examples, extract_source, generator_messages
+from evoenv.errors import ConfigError
 from evoenv.pool.state import PoolState
 from evoenv.pool.store import Asked
-from evoenv.records import Candidate, Request, Sample, ValidationReport, derive_seed
+from evoenv.records import Candidate, Message, Request, Sample, ValidationReport, derive_seed
 from evoenv.stages.context import Run
-from evoenv.stages.sampling import ask
+from evoenv.stages.sampling import ask, prompt_tokens
 from evoenv.validation.codes import finding
 from evoenv.validation.validate import validate
 
@@ -65,7 +66,7 @@ def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked
             vectors, config.few_shot, derive_seed(run.seed, "few-shot", step, group), config.few_shot_choice
         )
         chosen = [Example(examples[row], run.store.source(examples[row]) or "") for row in rows]
-        messages, shown = generator_messages(chosen, config.prompt, config.max_prompt_tokens)
+        messages, shown = _fitting_prompt(run, chosen)
         request = Request(
             id=f"s{step:05d}.g{group:03d}",
             role="generator",
@@ -79,6 +80,20 @@ def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked
         asked.append(Asked(request, "generate"))
         parents[request.id] = shown
     return asked, parents
+
+
+def _fitting_prompt(run: Run, examples: list[Example]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+    """The prompt with as many of the examples as the limit holds, and the ids of those it shows."""
+    config = run.config.generator
+    for count in range(len(examples), -1, -1):
+        messages, shown = generator_messages(examples[:count], config.prompt, config.max_prompt_tokens)
+        length = prompt_tokens(run, messages)
+        if length <= config.max_prompt_tokens:
+            return messages, shown
+    raise ConfigError(
+        f"the generator's prompt has {length} tokens even without examples; generator.max_prompt_tokens is "
+        f'{config.max_prompt_tokens}. Raise it, or set generator.prompt = "short"'
+    )
 
 
 def candidate_of(step: int, sample: Sample, parents: tuple[str, ...]) -> Candidate:
