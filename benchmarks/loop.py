@@ -1,0 +1,160 @@
+"""What the loop costs beside the policy: novelty, admission, the store, and one whole step.
+
+    python benchmarks/loop.py [--json] [--environments 100000] [--candidates 100000]
+
+- novelty: a batch of 128 candidates measured against `--environments` admitted ones, and decided.
+- store: a run of `--candidates` candidates, opened (pool, counts and one step's candidates read); bytes per candidate.
+- step: one iteration at the paper's batch (16 × 8 candidates, 64 × 8 responses) with a policy that answers at once, so
+  that all of its time is ours. Half of the candidates are sound: the seeds with other names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evoenv.admission.admission import Evaluated, decide_admissions
+from evoenv.admission.novelty import NoveltyCache, gamma, measure_batch
+from evoenv.config import Config, load_config
+from evoenv.environment.seeds import seed_sources
+from evoenv.evolve import evolve
+from evoenv.policy.scripted import ScriptedPolicy
+from evoenv.pool.store import Asked, EnvironmentRecord, Store
+from evoenv.records import Candidate, Message, Request, Sample, ValidationReport, derive_seed, environment_id
+from evoenv.run import create, prepare
+from evoenv.sandbox.host import Sandbox
+
+DIMENSION = 384
+BATCH = 128
+
+
+def novelty(environments: int) -> dict[str, float]:
+    rng = np.random.default_rng(0)
+    cache = NoveltyCache(DIMENSION)
+    for start in range(0, environments, 10_000):
+        count = min(10_000, environments - start)
+        block = rng.standard_normal((count, DIMENSION), dtype=np.float32)
+        cache.add([f"{start + number}" for number in range(count)], block, block[:, ::-1].copy())
+    names = [f"c{number:03d}" for number in range(BATCH)]
+    prompts, codes = (rng.standard_normal((BATCH, DIMENSION), dtype=np.float32) for _ in range(2))
+    config = Config()
+    began = time.perf_counter()
+    measured = measure_batch(names, prompts, codes, cache, config.novelty)
+    batch = [Evaluated(name, name, 5, True, 0.25, measured[name]) for name in names]
+    decided = decide_admissions(batch, gamma(0.5, config.novelty), config)
+    seconds = time.perf_counter() - began
+    return {"environments": environments, "seconds": seconds, "admitted": sum(item.admitted for item in decided)}
+
+
+def store(candidates: int) -> dict[str, float]:
+    source = next(iter(seed_sources().values()))
+    with tempfile.TemporaryDirectory() as place:
+        directory = Path(place) / "run"
+        with Store.create(directory, {}, {}) as writer, writer.transaction():
+            for step in range(1, candidates // BATCH + 1):
+                _write_step(writer, step, source)
+        began = time.perf_counter()
+        with Store.open(directory) as reader:
+            members, last = len(reader.pool().members), len(reader.candidates(candidates // BATCH))
+            size = reader.size()
+        seconds = time.perf_counter() - began
+    assert (members, last) == (size["candidates"], BATCH)
+    return {
+        "candidates": size["candidates"],
+        "seconds_to_open": seconds,
+        "bytes_per_candidate": size["bytes"] / size["candidates"],
+    }
+
+
+def _write_step(writer: Store, step: int, source: str) -> None:
+    """A step of candidates with all that usually comes with them: text, source, report, vectors."""
+    for group in range(16):
+        request = Request(f"s{step}.g{group}", "generator", (Message("user", f"prompt {step}.{group} " * 50),), count=8)
+        writer.add_requests(step, [Asked(request, "generate")])
+        for index in range(8):
+            name = f"{request.id}.c{index}"
+            own = f"# {derive_seed(name)}\n{source}"
+            writer.add_sample(step, Sample(request.id, index, f"Here it is.\n```python\n{own}\n```"))
+            writer.add_candidates([Candidate(name, step, group, index, "", own, ("a", "b"))], {name: request.id})
+            writer.add_report(step, name, ValidationReport(5, prompt_template=source[:400]))
+            vector = np.random.default_rng(derive_seed(name)).standard_normal((2, DIMENSION), dtype=np.float32)
+            writer.add_vectors({environment_id(own): (vector[0], vector[1])})
+            writer.add_environments([EnvironmentRecord(environment_id(own), name, False)])
+
+
+class HashedEmbedder:
+    """Another vector for every text, at no cost: the embedder's time is not what is measured here."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.stack(
+            [np.random.default_rng(derive_seed(text)).standard_normal(DIMENSION, dtype=np.float32) for text in texts]
+        )
+
+
+def step() -> dict[str, float]:
+    sources = list(seed_sources().values())
+
+    def respond(request: Request, index: int) -> str:
+        if request.role == "reviewer":
+            return "VERDICT: ACCEPT"
+        if request.role == "solver":
+            return f"<answer>{index}</answer>"
+        number = derive_seed(request.id, index)
+        if index % 2:
+            return "```python\nclass Half:\n```"
+        source = re.sub(r"class (\w+)", rf"class \g<1>{number % 10_000}", sources[number % len(sources)], count=1)
+        return f"```python\n{source}\n```"
+
+    config = load_config({"run": {"steps": 1}})
+    with tempfile.TemporaryDirectory() as place, Sandbox() as sandbox:
+        opened, config = create(Path(place) / "run", config)
+        run = prepare(opened, config, ScriptedPolicy(respond), sandbox, HashedEmbedder())
+        metrics = evolve(run, 1).metrics
+        opened.close()
+    policy = metrics["time/sampling"] + metrics["time/updating"]
+    names = ("propose", "judge", "decide", "solve", "update")
+    return {
+        "seconds_beside_policy": metrics["time/step"] - policy,
+        "l5": metrics["funnel/l5"],
+        **{f"seconds_{name}": metrics[f"time/{name}"] for name in names},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--environments", type=int, default=100_000)
+    parser.add_argument("--candidates", type=int, default=100_000)
+    arguments = parser.parse_args()
+    result = {
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0],
+        "novelty": novelty(arguments.environments),
+        "store": store(arguments.candidates),
+        "step": step(),
+    }
+    if arguments.json:
+        json.dump(result, sys.stdout, indent=2)
+        print()
+        return
+    for name, values in result.items():
+        shown = (
+            values
+            if not isinstance(values, dict)
+            else ", ".join(f"{key} {value:,.3f}" for key, value in values.items())
+        )
+        print(f"{name:8} {shown}")
+
+
+if __name__ == "__main__":
+    main()
