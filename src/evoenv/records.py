@@ -113,6 +113,9 @@ class Request:
     max_tokens: int = 1024
     stop: tuple[str, ...] = ()
     seed: int = 0
+    wanted: tuple[int, ...] = ()
+    """Indices still wanted, where the others are kept from before a stop; empty: all `count`. A hint: a policy whose
+    samples depend on one another may draw them all again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from evoenv.admission.review import REVIEW_PROMPT
 from evoenv.admission.solver_prompt import SOLVER_PROMPT
 from evoenv.config import Config, load_config, to_mapping
 from evoenv.environment.seeds import seed_sources
-from evoenv.errors import ConfigError, InputError, StoreError
+from evoenv.errors import BudgetExhausted, ConfigError, InputError, StoreError
 from evoenv.evolve import evolve
 from evoenv.pool.store import EnvironmentRecord, Store
 from evoenv.pool.tags import prototypes_of, tags_of
@@ -34,7 +34,7 @@ from evoenv.records import StepSummary, environment_id
 from evoenv.sandbox.host import Sandbox
 from evoenv.sandbox.pool import WorkerPool
 from evoenv.stages.context import Observer, Run, RunStopped, Unobserved
-from evoenv.stages.learning import restore_policy
+from evoenv.stages.learning import restore_policy, save_spending
 
 logger = logging.getLogger(__name__)
 
@@ -181,13 +181,15 @@ def prepare(
         observer=observer or Unobserved(),
         prototypes=prototypes_of(record.tags for record in store.environments()),
     )
-    if training:
-        restore_policy(run)
+    restore_policy(run)
     return run
 
 
 def advance(run: Run, steps: int | None = None) -> Sequence[StepSummary]:
-    """Run until the configured number of steps is done (or `steps` more), or a stop is requested."""
+    """Run until the configured number of steps is done (or `steps` more), or a stop is requested.
+
+    A budget that is used up is raised to the caller; the run is whole and continues once the budget is raised.
+    """
     last = run.config.run.steps if steps is None else run.store.last_step() + steps
     summaries: list[StepSummary] = []
     try:
@@ -196,6 +198,11 @@ def advance(run: Run, steps: int | None = None) -> Sequence[StepSummary]:
     except RunStopped as stopped:
         logger.info("%s; continue with --resume", stopped)
         run.store.add_event(None, "run-stopped", {"reason": str(stopped)})
+    except BudgetExhausted as exhausted:
+        run.store.add_event(None, "run-stopped", {"reason": str(exhausted)})
+        raise
+    finally:
+        save_spending(run)
     return summaries
 
 

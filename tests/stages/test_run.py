@@ -8,7 +8,7 @@ import pytest
 from loop_support import ORIGINALS, TableEmbedder, configuration, contents, open_run, respond
 
 from evoenv.config import load_config
-from evoenv.errors import ConfigError, InputError, PolicyError, StoreError
+from evoenv.errors import BudgetExhausted, ConfigError, InputError, PolicyError, StoreError
 from evoenv.policy.scripted import Fault, ScriptedPolicy
 from evoenv.run import advance, config_toml, create, prepare, reopen
 
@@ -93,6 +93,36 @@ def test_a_pool_is_synthesised_without_solving_or_learning(tmp_path, sandbox):
     assert run.store.last_checkpoint() is None
     assert run.store._database.query("SELECT count(*) FROM rollouts") == [(0,)]
     run.store.close()
+
+
+class Metered(ScriptedPolicy):
+    """Samples only, on a budget that `save` and `load` remember."""
+
+    def __init__(self, budget):
+        super().__init__(respond, trainable=False)
+        self.budget = budget
+
+    def _count(self, on):
+        if on == "sample":
+            if self.step >= self.budget:
+                raise BudgetExhausted("budget used up")
+            self.step += 1
+
+
+def test_a_used_up_budget_is_a_clean_stop_that_is_remembered_and_pays_for_nothing_twice(tmp_path, sandbox):
+    run, policy = open_run(tmp_path / "run", sandbox, policy=Metered(22), training=False)
+    with pytest.raises(BudgetExhausted):
+        advance(run, steps=1)
+    assert run.store.events()[-1][3] == "run-stopped"
+    run.store.close()
+    run, policy = open_run(tmp_path / "run", sandbox, policy=Metered(22), training=False)
+    assert policy.step == 22
+    policy.budget = 1000
+    advance(run, steps=1)
+    run.store.close()
+    half_answered = [request for request in policy.requests if request.wanted]
+    assert [request.id for request in half_answered] == ["s00001.g001.c01.review"]
+    assert half_answered[0].wanted == (1, 2)
 
 
 class StopAt:

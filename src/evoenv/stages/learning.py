@@ -5,12 +5,16 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
+from evoenv.errors import PolicyError
 from evoenv.pool.store import Store
 from evoenv.records import Group
 from evoenv.stages.admitting import generator_groups
 from evoenv.stages.context import Run
 from evoenv.stages.solving import solved_groups
+
+SPENDING = "policy"
 
 
 def learn(run: Run, step: int, groups: Sequence[Group]) -> None:
@@ -33,6 +37,14 @@ def learn(run: Run, step: int, groups: Sequence[Group]) -> None:
         kept["checkpoint"] = checkpoint
         run.store.add_metrics(step, {**metrics, "time/update": time.perf_counter() - began})
     remove_needless_checkpoints(run)
+    save_spending(run)
+
+
+def save_spending(run: Run) -> None:
+    """Keep what a policy without training must remember: a served one what it has spent of its budget."""
+    if not run.training:
+        with suppress(PolicyError):  # a model opened for sampling only has nothing to keep
+            run.policy.save(run.store.directory / SPENDING)
 
 
 def training_groups(store: Store, step: int) -> list[Group]:
@@ -46,6 +58,10 @@ def restore_policy(run: Run) -> None:
     Loads the newest checkpoint that is vouched for and computes the updates since then again, from the very
     rollouts: nothing is sampled twice.
     """
+    if not run.training:
+        if (run.store.directory / SPENDING).is_dir():
+            run.policy.load(run.store.directory / SPENDING)
+        return
     found = run.store.last_checkpoint()
     if found is not None:
         run.policy.load(run.checkpoints / found[1])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 
 from evoenv.admission.generator_prompt import CHARS_PER_TOKEN
-from evoenv.pool.store import Asked, Purpose, Stage
+from evoenv.pool.store import Asked, Purpose, SampleKey, Stage
 from evoenv.ports import CountsTokens
-from evoenv.records import Message, Sample
+from evoenv.records import Message, Request, Sample
 from evoenv.stages.context import Run
 
 _COUNTING = threading.Lock()
@@ -27,8 +28,8 @@ def prompt_tokens(run: Run, messages: Sequence[Message]) -> int:
 def ask(run: Run, step: int, stage: Stage, asked: Sequence[Asked]) -> Iterator[Sample]:
     """Every sample of every request: first those that were kept before a stop, then the rest as they finish.
 
-    A request that is only half answered is sampled again as a whole, since a policy promises the same samples
-    only for the same request; what is already kept stays.
+    A request that is only half answered says which samples are still wanted; a policy that draws all of them again
+    does no harm, since what is kept stays.
     """
     if not asked:
         return
@@ -41,16 +42,25 @@ def ask(run: Run, step: int, stage: Stage, asked: Sequence[Asked]) -> Iterator[S
         if key in kept:
             done += 1
             yield kept[key]
-    missing = {name for name, index in wanted if (name, index) not in kept}
-    if not missing:
+    missing = [_rest(item.request, kept) for item in asked]
+    requests = [request for request in missing if request is not None]
+    if not requests:
         return
-    for sample in _timed(run, run.policy.sample([item.request for item in asked if item.request.id in missing])):
+    for sample in _timed(run, run.policy.sample(requests)):
         if (sample.request_id, sample.index) in kept:
             continue
         run.store.add_sample(step, sample)
         done += 1
         run.observer.progress(step, stage, done, len(wanted))
         yield sample
+
+
+def _rest(request: Request, kept: Container[SampleKey]) -> Request | None:
+    """The request for what is not kept of it, or None where all is."""
+    left = tuple(index for index in range(request.count) if (request.id, index) not in kept)
+    if len(left) == request.count:
+        return request
+    return replace(request, wanted=left) if left else None
 
 
 def _timed(run: Run, samples: Iterator[Sample]) -> Iterator[Sample]:
