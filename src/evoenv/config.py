@@ -161,7 +161,7 @@ class EndpointConfig(Section, frozen=True):
 
     concurrency: int = 8
     timeout_seconds: float = 300.0
-    """For one answer, from the request to its last byte."""
+    """Longest silence of the server before a request counts as failed."""
     retries: int = 6
     token_budget: int = 0
     """Prompt and answer tokens of the whole run."""

@@ -12,7 +12,7 @@ from evoenv.errors import PolicyError
 from evoenv.policy.local.decode import MAX_ROWS, CohortDecoder, DecodeStats
 from evoenv.policy.local.draft import Draft, TextRules
 from evoenv.policy.local.plain import PlainDecoder
-from evoenv.policy.local.prompts import check_fits, check_request, check_unique, encode_messages
+from evoenv.policy.local.prompts import check_fits, encode_messages
 from evoenv.policy.local.selfcheck import supports_cohorts
 from evoenv.policy.models import (
     context_length,
@@ -22,6 +22,7 @@ from evoenv.policy.models import (
     resolve_device,
     resolve_model,
 )
+from evoenv.policy.requests import check_requests
 from evoenv.records import Group, Request, Sample
 
 log = logging.getLogger(__name__)
@@ -100,10 +101,9 @@ class LocalPolicy:
 
     def sample(self, requests: Sequence[Request]) -> Iterator[Sample]:
         """Check every request now, then decode as the result is iterated over."""
-        check_unique(requests)
+        check_requests(requests)
         groups = []
         for request in requests:
-            check_request(request)
             prompt_ids = encode_messages(self.tokenizer, request.messages)
             check_fits(request, len(prompt_ids), self._context, self.batch_tokens)
             groups.append([Draft(request, index, prompt_ids, self._rules) for index in range(request.count)])

@@ -1,12 +1,11 @@
-"""Requests -> token ids, with every check that must come before any computing."""
+"""Chat messages -> token ids, and the check that they fit."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-from evoenv.errors import InputError, PolicyError
+from evoenv.errors import PolicyError
 from evoenv.records import Message, Request
 
 
@@ -25,25 +24,6 @@ def encode_messages(tokenizer: Any, messages: Sequence[Message]) -> tuple[int, .
     return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def check_request(request: Request) -> None:
-    """Raise InputError where a request makes no sense, whatever the model."""
-    wrong = ""
-    if not request.messages:
-        wrong = "has no messages"
-    elif request.count < 1:
-        wrong = f"asks for {request.count} samples; expected 1 or more"
-    elif request.max_tokens < 1:
-        wrong = f"has max_tokens = {request.max_tokens}; expected 1 or more"
-    elif not (math.isfinite(request.temperature) and request.temperature >= 0):
-        wrong = f"has temperature {request.temperature}; expected a number >= 0"
-    elif not 0 < request.top_p <= 1:
-        wrong = f"has top_p = {request.top_p}; expected 0 < top_p <= 1"
-    elif "" in request.stop:
-        wrong = "has an empty stop string, which every text contains"
-    if wrong:
-        raise InputError(f"request {request.id!r} ({request.role}) {wrong}")
-
-
 def check_fits(request: Request, prompt_tokens: int, context: int | None, budget: int) -> None:
     """Raise PolicyError where the longest answer would not fit the model's context or the cache budget."""
     total = prompt_tokens + request.max_tokens
@@ -58,12 +38,3 @@ def check_fits(request: Request, prompt_tokens: int, context: int | None, budget
         raise PolicyError(
             f"{lengths} = {total} do not fit model.sample_batch_tokens = {budget}; raise it or lower max_tokens"
         )
-
-
-def check_unique(requests: Sequence[Request]) -> None:
-    """Samples are told apart by request id."""
-    seen: set[str] = set()
-    for request in requests:
-        if request.id in seen:
-            raise InputError(f"two requests of one sample call share the id {request.id!r}; ids must differ")
-        seen.add(request.id)

@@ -1,0 +1,206 @@
+"""Any OpenAI-compatible server as the policy: it samples, and never trains.
+
+Each sample is a request of its own, several in flight at a time, delivered as they come. When a budget is used up or
+the server gives a final no, nothing new is sent, what is in flight is still delivered, and only then the error is
+raised: no paid answer is lost.
+
+`token_ids` and `logprobs` are empty (servers need not know them). Reasoning that a server returns apart from the
+answer is put back in front of it as `<think>…</think>`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from evoenv.config import EndpointConfig, ModelConfig
+from evoenv.errors import BudgetExhausted, PolicyError
+from evoenv.policy.chat_api import FIRST_PAUSE_S, ChatApi, Completion, RequestRefused
+from evoenv.policy.requests import check_requests
+from evoenv.records import Group, Request, Sample
+
+log = logging.getLogger(__name__)
+
+STATE_FILE = "endpoint.json"
+
+
+@dataclass(slots=True)
+class Spending:
+    """What a policy has used so far."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def cost(self, config: EndpointConfig) -> float:
+        return (self.prompt_tokens * config.input_price + self.completion_tokens * config.output_price) / 1e6
+
+
+class EndpointPolicy:
+    def __init__(
+        self,
+        model: ModelConfig,
+        endpoint: EndpointConfig | None = None,
+        *,
+        api_key: str | None = None,
+        first_pause_s: float = FIRST_PAUSE_S,
+    ) -> None:
+        """`api_key`: else the environment's OPENAI_API_KEY, else none (local servers)."""
+        self.config = endpoint or EndpointConfig()
+        self._api = ChatApi(
+            model.base_url,
+            model.name,
+            key=api_key or os.environ.get("OPENAI_API_KEY") or None,
+            timeout_s=self.config.timeout_seconds,
+            retries=self.config.retries,
+            connections=max(1, self.config.concurrency),
+            first_pause_s=first_pause_s,
+        )
+        self.spending = Spending()
+        self._lock = threading.Lock()
+
+    @property
+    def trainable(self) -> bool:
+        return False
+
+    def check(self) -> None:
+        """Contact the server: raises EndpointError where it is dead, refuses the key or does not know the model."""
+        names = self._api.models()
+        if names and self._api.model not in names:
+            raise self._api.unknown_model("not in its list")
+
+    # ------------------------------------------------------------------ sampling
+
+    def sample(self, requests: Sequence[Request]) -> Iterator[Sample]:
+        check_requests(requests)
+        return self._samples([(request, index) for request in requests for index in range(request.count)])
+
+    def _samples(self, tasks: list[tuple[Request, int]]) -> Iterator[Sample]:
+        pending = deque(tasks)
+        results: queue.Queue[Sample | Exception | None] = queue.Queue()
+        stop = threading.Event()
+        flying = 0
+
+        def next_task() -> tuple[Request, int] | None:
+            nonlocal flying
+            with self._lock:
+                if stop.is_set() or not pending or self._exhausted(flying):
+                    return None
+                flying += 1
+                return pending.popleft()
+
+        def work() -> None:
+            nonlocal flying
+            try:
+                while task := next_task():
+                    try:
+                        results.put(self._ask(*task, stop))
+                    finally:
+                        with self._lock:
+                            flying -= 1
+            except Exception as error:  # handed to the caller's thread, which raises it
+                stop.set()
+                results.put(error)
+            finally:
+                results.put(None)
+
+        count = min(self.config.concurrency, len(tasks))
+        workers = [threading.Thread(target=work, name=f"endpoint-{number}", daemon=True) for number in range(count)]
+        for worker in workers:
+            worker.start()
+        failure: Exception | None = None
+        try:
+            running = len(workers)
+            while running:
+                result = results.get()
+                if result is None:
+                    running -= 1
+                elif isinstance(result, Exception):
+                    failure = failure or result
+                else:
+                    yield result
+        finally:
+            stop.set()  # also where the caller stops iterating
+        if failure is not None:
+            raise failure
+        if pending:
+            raise BudgetExhausted(self._budget_message(len(tasks) - len(pending), len(tasks)))
+
+    def _ask(self, request: Request, index: int, stop: threading.Event) -> Sample:
+        try:
+            completion = self._api.complete(request, index, stop)
+        except RequestRefused as error:
+            if not self.spending.requests:
+                raise  # the very first answer: more likely the settings than this one prompt
+            log.warning("%s; recorded as a failed sample", error)
+            completion = Completion("", "error", 0, 0)
+        with self._lock:
+            self.spending.requests += 1
+            self.spending.prompt_tokens += completion.prompt_tokens
+            self.spending.completion_tokens += completion.completion_tokens
+        return Sample(
+            request_id=request.id,
+            index=index,
+            text=completion.text,
+            finish_reason=completion.finish_reason,
+            temperature=request.temperature or 1.0,
+        )
+
+    # ------------------------------------------------------------------ budgets
+
+    def _exhausted(self, flying: int) -> bool:
+        """True once what was spent, and what is in flight at the usual price, reaches a budget."""
+        share = 1 + flying / self.spending.requests if self.spending.requests else 1.0
+        return bool(
+            (self.config.token_budget and self.spending.tokens * share >= self.config.token_budget)
+            or (self.config.money_budget and self.spending.cost(self.config) * share >= self.config.money_budget)
+        )
+
+    def _budget_message(self, delivered: int, wanted: int) -> str:
+        spent = f"{self.spending.tokens} tokens"
+        if self.config.money_budget:
+            spent += f", {self.spending.cost(self.config):.4f} of endpoint.money_budget = {self.config.money_budget:g}"
+        if self.config.token_budget:
+            spent += f" of endpoint.token_budget = {self.config.token_budget}"
+        return f"budget used up: {spent}; {delivered} of {wanted} samples were delivered; raise it to go on from here"
+
+    # ------------------------------------------------------------------ the rest of the port
+
+    def update(self, groups: Sequence[Group]) -> Mapping[str, float]:
+        raise PolicyError(
+            f"the policy at {self._api.base_url} is a server and cannot be trained; "
+            "use `evoenv synth` with it, or a local model with `evoenv train`"
+        )
+
+    def save(self, directory: Path) -> None:
+        """What was spent, so that a resumed run does not start its budget anew."""
+        directory.mkdir(parents=True, exist_ok=True)
+        aside = directory / f"{STATE_FILE}.partial"
+        with aside.open("w", encoding="utf-8") as stream, self._lock:
+            json.dump(asdict(self.spending), stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        aside.rename(directory / STATE_FILE)
+
+    def load(self, directory: Path) -> None:
+        path = directory / STATE_FILE
+        try:
+            self.spending = Spending(**{name: int(value) for name, value in json.loads(path.read_text()).items()})
+        except OSError as error:
+            raise PolicyError(f"cannot load {path}: {error.strerror or error}") from error
+        except (ValueError, TypeError, AttributeError) as error:
+            raise PolicyError(f"{path} is not an endpoint policy's state: {error}") from error
+
+    def close(self) -> None:
+        self._api.close()

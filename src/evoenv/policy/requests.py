@@ -1,0 +1,37 @@
+"""Checks of requests that hold for every policy, made before any work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from evoenv.errors import InputError
+from evoenv.records import Request
+
+
+def check_requests(requests: Sequence[Request]) -> None:
+    """Raise InputError, naming the request, where one makes no sense or two share an id."""
+    seen: set[str] = set()
+    for request in requests:
+        _check_request(request)
+        if request.id in seen:
+            raise InputError(f"two requests of one sample call share the id {request.id!r}; ids must differ")
+        seen.add(request.id)
+
+
+def _check_request(request: Request) -> None:
+    wrong = ""
+    if not request.messages:
+        wrong = "has no messages"
+    elif request.count < 1:
+        wrong = f"asks for {request.count} samples; expected 1 or more"
+    elif request.max_tokens < 1:
+        wrong = f"has max_tokens = {request.max_tokens}; expected 1 or more"
+    elif not (math.isfinite(request.temperature) and request.temperature >= 0):
+        wrong = f"has temperature {request.temperature}; expected a number >= 0"
+    elif not 0 < request.top_p <= 1:
+        wrong = f"has top_p = {request.top_p}; expected 0 < top_p <= 1"
+    elif "" in request.stop:
+        wrong = "has an empty stop string, which every text contains"
+    if wrong:
+        raise InputError(f"request {request.id!r} ({request.role}) {wrong}")
