@@ -34,6 +34,8 @@ class GeneratorConfig(Section, frozen=True):
     few_shot: int = 2
     """Examples from S shown in each prompt."""
     few_shot_choice: Literal["diverse", "random"] = "diverse"
+    reward: Literal["full", "without-quality", "without-diversity"] = "full"
+    """The ablations drop Q_val (validation and difficulty) or γ·N (novelty) from the generator's reward."""
     prompt: Literal["full", "short"] = "full"
     """`short` is for small models, which a long list of rules confuses more than it helps."""
 

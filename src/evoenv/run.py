@@ -1,8 +1,8 @@
 """A run directory: begun, taken up again, and driven step by step.
 
     store, config = create(directory, config)          # or: reopen(directory)
-    run = prepare(store, config, policy, sandbox, embedder)
-    advance(run)
+    with prepare(store, config, policy, sandbox, embedder) as run:
+        advance(run)
 
 `config.toml` (resolved), `run.sqlite` (the truth) and `checkpoints/` are all that is needed to resume, audit or show
 the run on another machine.
@@ -166,9 +166,13 @@ def prepare(
             "this policy can only sample, so it cannot be trained; use `evoenv synth` to build a pool with it"
         )
     workers = WorkerPool(sandbox)
-    if not store.pool().members:
-        _enter_originals(store, workers, embedder, seed_sources() if originals is None else originals)
-    dimension = len(store.vectors(store.pool().admitted[:1])[0][0])
+    try:
+        if not store.pool().members:
+            _enter_originals(store, workers, embedder, seed_sources() if originals is None else originals)
+        dimension = len(store.vectors(store.pool().admitted[:1])[0][0])
+    except BaseException:
+        workers.close()
+        raise
     run = Run(
         config=config,
         store=store,

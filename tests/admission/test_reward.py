@@ -51,6 +51,24 @@ def test_generator_reward_adds_gamma_times_novelty_from_layer_two_on(layer, pass
     assert generator_reward(layer, pass_rate, novelty, gamma) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("layer", "full", "without_quality", "without_diversity"),
+    [
+        (0, -1.0, 0.0, -1.0),
+        (1, -0.5, 0.0, -0.5),
+        (2, 0.75, 1.0, -0.25),
+        (4, 1.0, 1.0, 0.0),
+        (5, 1.6065307, 1.0, 0.6065307),
+    ],
+)
+def test_ablations_leave_out_one_part(layer, full, without_quality, without_diversity):
+    rewards = [
+        generator_reward(layer, 0.5, 0.25, 4.0, parts=parts)
+        for parts in ("full", "without-quality", "without-diversity")
+    ]
+    assert rewards == pytest.approx([full, without_quality, without_diversity], abs=1e-6)
+
+
 def test_novelty_is_ignored_below_layer_two():
     assert generator_reward(1, None, 0.9, 5.0) == -0.5
 

@@ -67,7 +67,9 @@ def decide_admissions(batch: Sequence[Evaluated], gamma: float, config: Config) 
 def _reward(item: Evaluated, gamma: float, config: Config) -> float:
     novelty = item.measured.novelty.novelty if item.measured else None
     calibration = config.calibration
-    return generator_reward(item.layer, item.pass_rate, novelty, gamma, calibration.target, calibration.sigma)
+    return generator_reward(
+        item.layer, item.pass_rate, novelty, gamma, calibration.target, calibration.sigma, config.generator.reward
+    )
 
 
 def _fate(item: Evaluated, admitted: Sequence[Evaluated], config: Config) -> tuple[Reason, float | None]:

@@ -7,6 +7,9 @@ the reviewer; that is the reason for this module being separate from `admission`
 from __future__ import annotations
 
 import math
+from typing import Literal, TypeAlias
+
+Parts: TypeAlias = Literal["full", "without-quality", "without-diversity"]
 
 FULL_LAYER = 5
 NOVELTY_FROM_LAYER = 2
@@ -34,11 +37,13 @@ def generator_reward(
     gamma: float,
     target: float = 0.3,
     sigma: float = 0.2,
+    parts: Parts = "full",
 ) -> float:
-    """R_gen; the novelty counts, and must be known, only where ℓ ≥ 2."""
-    value = q_val(layer, pass_rate, target, sigma)
-    if layer < NOVELTY_FROM_LAYER:
-        return value
-    if novelty is None:
+    """R_gen; the novelty counts, and must be known, only where ℓ ≥ 2. The ablations leave out one of its parts."""
+    quality = q_val(layer, pass_rate, target, sigma)
+    if layer >= NOVELTY_FROM_LAYER and novelty is None:
         raise ValueError(f"generator_reward: a candidate of layer {layer} has no novelty; measure it first")
-    return value + gamma * novelty
+    diversity = gamma * novelty if layer >= NOVELTY_FROM_LAYER and novelty is not None else 0.0
+    if parts == "without-quality":
+        return diversity
+    return quality if parts == "without-diversity" else quality + diversity

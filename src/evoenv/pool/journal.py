@@ -301,7 +301,7 @@ class Journal:
             self._database.execute_many(
                 "INSERT OR IGNORE INTO scores VALUES (?, ?, ?, ?, ?, ?)",
                 [
-                    (request_id, index, step, score.value, int(score.format_ok), score.failure)
+                    (request_id, index, step, score.value, int(score.format_ok), _storable(score.failure))
                     for (request_id, index), score in scores.items()
                 ],
             )
@@ -317,3 +317,8 @@ class Journal:
     def drop_rollouts(self, up_to_step: int) -> None:
         """Forget token ids and log-probabilities that a checkpoint has made needless; the texts stay."""
         self._database.execute("DELETE FROM rollouts WHERE step <= ?", (up_to_step,))
+
+
+def _storable(text: str | None) -> str | None:
+    """Text from a worker as SQLite can hold it: without lone surrogates."""
+    return None if text is None else text.encode("utf-8", "replace").decode("utf-8")

@@ -92,6 +92,17 @@ class Run:
     def checkpoints(self) -> Path:
         return self.store.directory / "checkpoints"
 
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the workers and let go of the run directory; policy and sandbox belong to whoever made them."""
+        self.workers.close()
+        self.store.close()
+
     def begin_step(self) -> PoolState:
         """P, S and C as the last step left them; the clock starts."""
         self.clock = Clock()
