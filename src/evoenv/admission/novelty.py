@@ -10,13 +10,13 @@ candidate's batch similarity is its greatest over the others.
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evoenv.admission.source_tree import parse_quietly
 from evoenv.config import NoveltyConfig
 from evoenv.records import Novelty
 
@@ -171,14 +171,13 @@ def clean_generate_body(source: str) -> str:
     Works alike for all dialects, since all call the method `_generate`. Empty where there is none or the
     source does not parse: such candidates never reach the layer from which novelty counts.
     """
+    tree = parse_quietly(source)
+    method = _find_generate(tree) if tree is not None else None
+    if method is None:
+        return ""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in a candidate is not the user's news
-            method = _find_generate(ast.parse(source))
-        if method is None:
-            return ""
         return ast.unparse(_WithoutDocstrings().visit(ast.Module(body=method.body, type_ignores=[])))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (ValueError, RecursionError):  # nested too deeply to be written back
         return ""
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from evoenv.admission.source_tree import parse_quietly
 
 PROTOTYPE_THRESHOLD = 0.5
 
@@ -103,11 +104,8 @@ def tags_of(prompt: str, source: str) -> frozenset[str]:
 
 
 def _marks(source: str) -> set[str]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parse_quietly(source)
+    if tree is None:
         return set()
     marks: set[str] = set()
     for node in ast.walk(tree):
