@@ -249,7 +249,8 @@ def test_closing_from_another_thread_ends_a_call_in_progress(raw: Sandbox) -> No
     caller.join(5)
     assert not caller.is_alive()
     assert time.monotonic() - start < 2
-    assert kinds(outcomes) == ["memory"] or kinds(outcomes) == ["killed"]
+    assert kinds(outcomes) == ["aborted"]
+    assert "the worker was closed" in outcomes[0].message  # type: ignore[union-attr]
 
 
 def test_a_worker_that_speaks_out_of_turn_is_replaced(raw: Sandbox) -> None:
@@ -295,3 +296,13 @@ def test_a_lifetime_of_cpu_is_the_kernels_last_word(raw: Sandbox) -> None:
         assert isinstance(outcome, Failed)
         assert outcome.kind == "timeout"
         assert "1 s of CPU" in outcome.message
+
+
+def test_cpu_time_is_added_up_over_restarts_and_stays_after_closing(worker: EnvironmentWorker) -> None:
+    worker.call("busy", [50])
+    first = worker.cpu_s
+    worker.call("act", ["spin"])
+    worker.call("act", ["a"])
+    second = worker.cpu_s
+    worker.close()
+    assert 0 < first < first + 0.3 <= second <= worker.cpu_s < first + 1.5

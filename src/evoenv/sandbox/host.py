@@ -30,7 +30,7 @@ from evoenv.sandbox.layers import CanaryResult, layer_is_on, run_canaries
 from evoenv.sandbox.outcomes import Failed, Limits, Ok, Outcome
 from evoenv.sandbox.process import Death, RequestTooLargeError, WorkerProcess
 
-__all__ = ["DEFAULT_IMPORTS", "EnvironmentWorker", "Failed", "Limits", "Ok", "Outcome", "Sandbox"]
+__all__ = ["DEFAULT_IMPORTS", "EnvironmentWorker", "Failed", "Limits", "Ok", "Outcome", "Sandbox", "outcome_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -177,6 +177,7 @@ class EnvironmentWorker:
         self._lock = threading.RLock()
         self._process: WorkerProcess | None = None
         self._closed = False
+        self._earlier_cpu_s = 0.0
         self._description: dict[str, Any] = {}
         self.failure: Failed | None = None
         """Why the source does not load; None where it does."""
@@ -196,6 +197,11 @@ class EnvironmentWorker:
     @property
     def layers(self) -> tuple[str, ...]:
         return self._sandbox.layers
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time of every process that this environment has had; also after `close`."""
+        return self._earlier_cpu_s + (0.0 if self._process is None else self._process.cpu_s)
 
     def call(
         self,
@@ -238,7 +244,7 @@ class EnvironmentWorker:
                 except RequestTooLargeError as error:
                     return [_too_large(error, limits)] * len(items)
                 for index, result in zip(pending, exchange.results, strict=False):
-                    outcomes[index] = _outcome(result)
+                    outcomes[index] = outcome_of(result)
                 if exchange.death is None:
                     break
                 deaths += 1
@@ -295,6 +301,8 @@ class EnvironmentWorker:
             process.close()
         else:
             self.restarts += 1
+        if process is not None:
+            self._earlier_cpu_s += process.cpu_s
         loaded = self._start()
         if isinstance(loaded, Failed):
             return loaded
@@ -312,7 +320,7 @@ class EnvironmentWorker:
             return _too_large(error, limits)
         if exchange.death is not None:
             return _failed(exchange.death, "loading the source")
-        outcome = _outcome(exchange.results[0])
+        outcome = outcome_of(exchange.results[0])
         if isinstance(outcome, Ok) and type(outcome.value) is dict:
             self._description = outcome.value
             return outcome
@@ -320,7 +328,7 @@ class EnvironmentWorker:
         return outcome if isinstance(outcome, Failed) else Failed("protocol", "loading did not describe the source")
 
 
-def _outcome(result: Any) -> Outcome:
+def outcome_of(result: Any) -> Outcome:
     """`["ok", value]` or `["err", type, message, line]`; anything else was forged."""
     if type(result) is list and result:
         if result[0] == "ok" and len(result) == 2:

@@ -53,11 +53,14 @@ class Spawned:
     progress: memoryview
     """The page as numbers; the worker counts finished items in the first."""
 
+    killed: bool = False
+    """By us: then its end needs no other explanation."""
     guard: threading.Lock = field(default_factory=threading.Lock)
 
     def kill(self) -> None:
         """At any time, from any thread."""
         with self.guard, contextlib.suppress(OSError):  # gone already, or not ours to signal: then the zygote does it
+            self.killed = True
             if self.pidfd is not None:
                 signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
@@ -148,7 +151,6 @@ class Zygote:
         except BaseException:
             ours.close()
             raise
-        ours.setblocking(False)
         return Spawned(reply["pid"], descriptors[0] if descriptors else None, ours, page, memoryview(page).cast("Q"))
 
     def reap_later(self, pid: int) -> None:

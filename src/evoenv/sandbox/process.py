@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import select
 import signal
+import socket
+import struct
 import threading
 import time
 import weakref
@@ -18,7 +20,8 @@ from evoenv.sandbox.launcher import Ending, Spawned, Zygote
 from evoenv.sandbox.outcomes import FailureKind, Limits
 
 TICK_S = 0.02
-RECEIVE_BYTES = 1 << 17
+_TICK = struct.pack("ll", 0, int(TICK_S * 1e6))
+RECEIVE_BYTES = 1 << 16
 EXIT_GRACE_S = 1.0
 KILL_GRACE_S = 10.0
 CPUCLOCK_SCHED = 2
@@ -59,14 +62,14 @@ class _HungUpError(Exception):
     """The worker's end of the socket is closed."""
 
 
-def _cpu_clock(pidfd: int | None) -> int | None:
-    """The clock id of a process's CPU time. Its number in our namespace is only in the pidfd's fdinfo."""
+def _number_of(pidfd: int | None) -> int | None:
+    """A process's number in our namespace: only the pidfd's fdinfo has it, the zygote knows another."""
     if pidfd is None:
         return None
     with contextlib.suppress(OSError, ValueError), open(f"/proc/self/fdinfo/{pidfd}", encoding="ascii") as info:
         for line in info:
             if line.startswith("Pid:") and (pid := int(line[4:])) > 0:
-                return (~pid << 3) | CPUCLOCK_SCHED
+                return pid
     return None
 
 
@@ -108,10 +111,14 @@ class WorkerProcess:
         self._limits = limits
         self._channel = spawned.channel
         self._progress = spawned.progress
-        self._clock = _cpu_clock(spawned.pidfd)
-        self._readable, self._ready = select.poll(), select.poll()
-        self._readable.register(spawned.channel, select.POLLIN)
-        self._ready.register(spawned.channel, select.POLLIN | select.POLLOUT)
+        self.pid = _number_of(spawned.pidfd)
+        """As this process sees it; None where the kernel does not say."""
+        self._clock = None if self.pid is None else (~self.pid << 3) | CPUCLOCK_SCHED
+        self._spent_s = 0.0
+        self._cpu_seen_s = 0.0
+        # The kernel gives up for us after a tick: one system call where poll and a non-blocking one would be two.
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            spawned.channel.setsockopt(socket.SOL_SOCKET, option, _TICK)
         self._zygote = zygote
         self._finalizer = weakref.finalize(self, _abandon, zygote, spawned)
 
@@ -123,7 +130,13 @@ class WorkerProcess:
     @property
     def worn_out(self) -> bool:
         """Half of the lifetime's CPU is used: replace it now, not in the middle of a call."""
-        return self._cpu() > self._limits.lifetime_cpu_s / 2
+        return self._cpu_seen_s > self._limits.lifetime_cpu_s / 2
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time used so far, or in all where it has ended."""
+        with self._lock:
+            return self._cpu() if self.alive else self._spent_s
 
     def close(self) -> Ending | None:
         """Kill, reap, forget. Safe to call twice, and while another thread is in a call."""
@@ -131,15 +144,17 @@ class WorkerProcess:
         with self._lock:
             if not self._finalizer.detach():
                 return None
-            return _release(self._zygote, self._spawned)
+            ending = _release(self._zygote, self._spawned)
+            if ending is not None:
+                self._spent_s = ending.cpu_s
+            return ending
 
     def _cpu(self) -> float:
         if self._clock is None:
             return 0.0
-        try:
-            return time.clock_gettime(self._clock)
-        except OSError:  # it has just died; the socket will say so
-            return 0.0
+        with contextlib.suppress(OSError):  # it may just have died; the socket will say so
+            self._cpu_seen_s = time.clock_gettime(self._clock)
+        return self._cpu_seen_s
 
     def call(
         self,
@@ -205,7 +220,7 @@ class WorkerProcess:
 
     def _refuse_stray_bytes(self) -> None:
         try:
-            stray = self._channel.recv(RECEIVE_BYTES)
+            stray = self._channel.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return
         except OSError:
@@ -215,33 +230,32 @@ class WorkerProcess:
         raise protocol.ProtocolError(f"the worker wrote {len(stray)} bytes when no call was outstanding")
 
     def _converse(self, request: bytes, reader: protocol.ReplyReader, watch: _Watch) -> None:
-        """Write and read as either becomes possible: a worker that does neither cannot hold us."""
+        """All of the request out, then all of the reply in, a tick at a time: a worker that does not take part
+        cannot hold us. An honest one reads the whole request before it writes."""
         channel, unsent = self._channel, memoryview(request)
         while not reader.done:
-            if unsent:
-                try:
-                    unsent = unsent[channel.send(unsent) :]
-                except BlockingIOError:
-                    pass
-                except OSError:
-                    raise _HungUpError from None
-            events = (self._ready if unsent else self._readable).poll(TICK_S * 1000)
-            watch.check(idle=not events)
-            if not any(event & ~select.POLLOUT for _, event in events):
-                continue
             try:
+                if unsent:
+                    unsent = unsent[channel.send(unsent) :]
+                    continue
                 data = channel.recv(RECEIVE_BYTES)
             except BlockingIOError:
+                watch.check(idle=True)
                 continue
             except OSError:
                 raise _HungUpError from None
             if not data:
                 raise _HungUpError
             reader.feed(data)
+            if not reader.done:
+                watch.check(idle=False)
 
     def _autopsy(self, item: int) -> Death:
         """The worker hung up by itself: say why."""
         exited = _wait_for_exit(self._spawned.pidfd, EXIT_GRACE_S)
+        if self._spawned.killed:
+            self.close()
+            return Death("killed", "was cut short: the worker was closed", None)
         note = self._spawned.page[8:208].rstrip(b"\0").decode("ascii", "backslashreplace")
         ending = self.close()
         if ending is None:

@@ -23,6 +23,7 @@ MAX_NODES = 2_000_000
 
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _ONE_KIND_OF_BRACKET = bytes.maketrans(b"{}", b"[]")
+_ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -40,7 +41,7 @@ def new_nonce() -> str:
 
 
 def encode_request(nonce: str, op: str, args: dict[str, Any], items: Sequence[Any]) -> bytes:
-    data = json.dumps({"n": nonce, "op": op, "args": args, "items": items}, separators=(",", ":")).encode()
+    data = _ENCODE({"n": nonce, "op": op, "args": args, "items": items}).encode()
     return len(data).to_bytes(HEADER_BYTES, "big") + data
 
 

@@ -26,6 +26,7 @@ from evoenv.sandbox.guest import canary, lockdown
 
 FLUSH_AFTER_S = 0.05
 FLUSH_ITEMS = 512
+READ_BYTES = 1 << 16
 NOT_LOCKED_DOWN = 70
 UNSENDABLE = (ValueError, TypeError, RecursionError, MemoryError)
 PAGE_BYTES = mmap.PAGESIZE
@@ -172,19 +173,12 @@ class Server:
 
     @staticmethod
     def _read_frame() -> bytes | None:
-        header = _read_exactly(4)
-        return None if header is None else _read_exactly(int.from_bytes(header, "big"))
-
-
-def _read_exactly(size: int) -> bytes | None:
-    """The next `size` bytes, or None when the host has hung up."""
-    chunk = os.read(0, min(size, 1 << 20))
-    if len(chunk) == size:
-        return chunk
-    chunks = bytearray()
-    while chunk:
-        chunks += chunk
-        if len(chunks) == size:
-            return bytes(chunks)
-        chunk = os.read(0, min(size - len(chunks), 1 << 20))
-    return None
+        """The next request, or None when the host has hung up. The host sends one at a time, so one read may do."""
+        chunk = os.read(0, READ_BYTES)
+        frame = bytearray(chunk)
+        while chunk:
+            if len(frame) >= 4 and len(frame) == 4 + int.from_bytes(frame[:4], "big"):
+                return bytes(frame[4:])
+            chunk = os.read(0, READ_BYTES)
+            frame += chunk
+        return None
