@@ -292,11 +292,11 @@ def cpu_of_workers(sandbox: Sandbox) -> Iterator[list[EnvironmentWorker]]:
         opened.append(original(*arguments, **options))
         return opened[-1]
 
-    sandbox.open = recording  # type: ignore[method-assign, assignment]
+    sandbox.open = recording  # type: ignore[method-assign]
     try:
         yield opened
     finally:
-        del sandbox.open  # type: ignore[method-assign]
+        del sandbox.open
 
 
 def measure_costs(sandbox: Sandbox) -> dict[str, float]:

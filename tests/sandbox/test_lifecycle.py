@@ -27,7 +27,7 @@ def descriptors() -> int:
 
 
 def processes_in_group(leader: int, *, zombies: bool = True) -> set[int]:
-    """Every process of a session: a zygote starts its own and its workers stay in it."""
+    """A zygote leads a process group of its own, and its workers stay in it."""
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -35,7 +35,7 @@ def processes_in_group(leader: int, *, zombies: bool = True) -> set[int]:
                 fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
             except OSError:
                 continue
-            if int(fields[3]) == leader and (zombies or fields[0] != "Z"):
+            if int(fields[2]) == leader and (zombies or fields[0] != "Z"):
                 found.add(int(entry.name))
     return found
 

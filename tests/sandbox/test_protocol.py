@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import time
 from typing import Any
 
@@ -128,6 +129,17 @@ def test_integers_beyond_the_interpreters_limit_are_refused() -> None:
     assert protocol.decode(b"9" * 4000) == int("9" * 4000)
     with pytest.raises(ProtocolError, match="digits"):
         protocol.decode(b"9" * 10_001)
+
+
+def test_integers_stay_bounded_where_the_interpreters_limit_is_lifted() -> None:
+    kept = sys.get_int_max_str_digits()
+    try:
+        sys.set_int_max_str_digits(0)
+        assert protocol.decode(b"9" * 9000) == int("9" * 9000)
+        with pytest.raises(ProtocolError, match="integer of 1000000 digits"):
+            protocol.decode(b"9" * 1_000_000)
+    finally:
+        sys.set_int_max_str_digits(kept)
 
 
 def test_too_many_values_are_refused_for_the_memory_they_would_take() -> None:

@@ -277,6 +277,7 @@ def mutter(_):
         assert worker.call("act", ["a"]) == [Ok(["a", 1])]
 
 
+@pytest.mark.slow
 def test_a_worn_out_worker_is_replaced_between_calls(raw: Sandbox) -> None:
     with Sandbox(Limits(lifetime_cpu_s=1), runtime=raw._runtime) as brief, brief.open(HOSTILE) as worker:
         assert worker.call("act", ["a"]) == [Ok(["a", 1])]
@@ -290,6 +291,7 @@ def test_a_worn_out_worker_is_replaced_between_calls(raw: Sandbox) -> None:
         assert worker.restarts == 0, "nobody died"
 
 
+@pytest.mark.slow
 def test_a_lifetime_of_cpu_is_the_kernels_last_word(raw: Sandbox) -> None:
     with Sandbox(Limits(cpu_s=10, lifetime_cpu_s=1), runtime=raw._runtime) as brief, brief.open(HOSTILE) as worker:
         (outcome,) = worker.call("act", ["spin"])

@@ -96,7 +96,7 @@ class Zygote:
                 stderr=subprocess.PIPE,
                 env=environment,
                 cwd="/",
-                start_new_session=True,  # a Ctrl-C is the host's to handle
+                process_group=0,  # a Ctrl-C is the host's to handle
             )
         except OSError as error:
             self._control.close()

@@ -11,6 +11,7 @@ import json
 import math
 import re
 import secrets
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -18,6 +19,8 @@ from typing import Any, NoReturn
 HEADER_BYTES = 4
 MAX_DEPTH = 160
 """Containers within containers. The codec nests a value 40 deep with up to three containers a level."""
+MAX_DIGITS = 10_000
+"""Of an integer: converting text takes time that grows with the square."""
 MAX_NODES = 2_000_000
 """Values in one frame: `[[],[],…` takes twenty times its bytes in memory."""
 
@@ -56,7 +59,14 @@ def _finite_float(text: str) -> float:
     return value
 
 
+def _bounded_int(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise ProtocolError(f"the reply contains an integer of {len(text)} digits, more than {MAX_DIGITS}")
+    return int(text)
+
+
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float)
+_BOUNDED_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float, parse_int=_bounded_int)
 
 
 def check_shape(data: bytes) -> None:
@@ -79,7 +89,9 @@ def decode(data: bytes) -> Any:
     """One frame's JSON, or ProtocolError."""
     check_shape(data)
     try:
-        value = _DECODER.decode(data.decode("utf-8"))
+        # The interpreter's own limit is the faster guard, but a user may have lifted it.
+        guarded = 0 < sys.get_int_max_str_digits() <= MAX_DIGITS
+        value = (_DECODER if guarded else _BOUNDED_DECODER).decode(data.decode("utf-8"))
         if _SURROGATE_ESCAPE.search(data):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeError:
