@@ -1,4 +1,4 @@
-"""Answers as text: forms, wrong variants, and the statistics that L4 compares with."""
+"""Answers as text: forms, wrong variants, and the statistics that L4 compares levels with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evoenv.validation.l4_variation import ks_distance
+from evoenv.validation.difficulty import correlation, ks_distance, ranks
 from evoenv.validation.texts import FORMS, plain_text, variants
 
 scalars = st.one_of(
@@ -56,7 +56,8 @@ def test_variants_of_a_text_of_numbers_keep_its_shape() -> None:
 
 
 def test_a_decimal_is_changed_beyond_any_tolerance() -> None:
-    assert all(abs(float(v.value) - 2.5) > 1 for v in variants("2.500"))
+    assert all(abs(float(v.value) - 2.5) > 0.05 * 2.5 for v in variants("2.500"))
+    assert all(abs(v.value - 0.01) > 0.05 for v in variants(0.01))
 
 
 @given(answers)
@@ -76,3 +77,10 @@ def test_kolmogorov_smirnov_by_hand() -> None:
     assert ks_distance([1, 2], [3, 4]) == 1.0
     assert ks_distance([1, 2, 3, 4], [2, 3, 4, 5]) == pytest.approx(0.25)
     assert ks_distance([1, 1, 1, 9], [1, 1]) == pytest.approx(0.25)
+
+
+def test_rank_correlation_by_hand() -> None:
+    assert ranks([10, 30, 20, 20]) == [1.0, 4.0, 2.5, 2.5]
+    assert correlation([1, 2, 3], [2, 4, 6]) == pytest.approx(1.0)
+    assert correlation([1, 2, 3], [1, 3, 2]) == pytest.approx(0.5)
+    assert correlation([1, 1, 1], [1, 2, 3]) == 0.0

@@ -18,7 +18,7 @@ from evoenv.validation.wire import checked_description
 
 FIRST_SEEDS = 2
 SHALLOW_SEEDS = 36
-DEEP_SEEDS = 8
+DEEP_SEEDS = 12
 LEVEL_SECONDS = 0.6
 """Wall clock that further seeds of one level may take: dear levels get fewer."""
 
@@ -122,7 +122,7 @@ def failure_code(failure: Failed) -> str:
     by_error = {
         "NotSerialisable": "L2.not-serialisable",
         "BadResult": "L2.bad-result",
-        "BadScore": "L2.score-range" if "finite" in failure.message else "L2.bad-result",
+        "BadScore": "L2.score-range",
         "NeedsParameters": "L2.needs-parameters",
         "MemoryError": "L2.memory",
     }
@@ -151,8 +151,19 @@ def check_roundtrip(evidence: Evidence) -> list[Finding]:
         if isinstance(outcome, Failed):
             return [finding("L2.roundtrip", f"{where}: after storage, {outcome.message}")]
         renders_alike, prompt_kept, before, after = outcome.value
-        if renders_alike and not prompt_kept:  # a prompt that is never the same is L3's to name
+        # A prompt that is never the same, or that follows the order of a set, is L3's to name.
+        if renders_alike and not prompt_kept and not _follows_hashes(evidence, drawn):
             return [finding("L2.roundtrip", f"{where}: the prompt changes after storage")]
         if before != after:
             return [finding("L2.roundtrip", f"{where}: scores {before} fresh and {after} after storage")]
     return []
+
+
+def _follows_hashes(evidence: Evidence, drawn: Drawn) -> bool:
+    """Whether an interpreter with another hash seed renders another prompt."""
+    twin = evidence.open_worker(twin=True)
+    try:
+        (outcome,) = evidence.call("instances", [list(drawn.key)], worker=twin)
+    finally:
+        twin.close()
+    return isinstance(outcome, Failed) or outcome.value[0] != drawn.prompt

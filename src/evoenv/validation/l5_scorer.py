@@ -18,17 +18,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from evoenv.records import Finding
-from evoenv.sandbox.outcomes import Failed, Ok
+from evoenv.sandbox.outcomes import Failed, Ok, Outcome
 from evoenv.validation.codes import finding
 from evoenv.validation.evidence import Drawn, Evidence, canonical
 from evoenv.validation.leaks import check_answer_in_prompt, check_shortcuts
-from evoenv.validation.probes import FULL, Probe, Solved, WrongAnswers, answer_options, score, solve, wrong_answers
+from evoenv.validation.probes import FULL, Probe, Solved, WrongAnswers, answer_options, solve, wrong_answers
 from evoenv.validation.texts import MALFORMED
 from evoenv.validation.witness import find_witnesses
 
 REFERENCES = 40
 PROBED = 20
 PERMISSIVE = 0.5
+FOREIGN = 0.6
+"""The share of other instances' answers from which on the instance hardly matters."""
 COMPLETENESS = ("extra", "dropped", "first-dropped", "far", "letter-added")
 """Changes that no valid answer survives for every instance: something is not verified at all."""
 
@@ -58,12 +60,13 @@ def check_scorer(evidence: Evidence) -> tuple[Family | None, list[Finding]]:
     family = tell_family(evidence, probed, wrong)
     findings += check_failures(wrong.all())
     findings += check_changed(wrong, family)
+    findings += check_decimals(wrong.cut)
     findings += check_flooded(wrong.flooded, family)
     findings += check_malformed(wrong, family, probed)
     findings += check_consolation(wrong, family)
     findings += check_memory(evidence, probed, wrong)
     findings += check_parser(evidence, probed)
-    findings += check_answer_in_prompt(evidence.drawn, {one.instance.key: one.text for one in solved}, solved)
+    findings += check_answer_in_prompt(solved)
     findings += check_shortcuts(evidence, solved)
     return family, findings
 
@@ -128,6 +131,10 @@ def check_changed(wrong: WrongAnswers, family: Family) -> list[Finding]:
     if not family.compares:
         everything = scored + [probe for probe in wrong.foreign if probe.score is not None]
         passing = [probe for probe in everything if (probe.score or 0.0) >= FULL]
+        foreign = [probe.score >= FULL for probe in wrong.foreign if probe.score is not None]
+        if len(foreign) >= 8 and sum(foreign) > FOREIGN * len(foreign):
+            seen = f"{sum(foreign)} of {len(foreign)} right answers of other instances score 1 as well"
+            return [finding("L5.permissive", seen)]
         if everything and len(passing) > PERMISSIVE * len(everything):
             seen = f"{len(passing)} of {len(everything)} wrong answers score 1; {passing[0].describe()} does"
             return [finding("L5.permissive", seen)]
@@ -137,6 +144,18 @@ def check_changed(wrong: WrongAnswers, family: Family) -> list[Finding]:
             kind = probe.kind.partition(":")[2]
             seen = f"{probe.describe()} scores 1, as does every reference that is changed that way ({kind})"
             return [finding("L5.perturbed-accepted", seen)]
+    return []
+
+
+def check_decimals(cut: Sequence[Probe]) -> list[Finding]:
+    """17.93 is not 17. A parser that picks a whole number out of any text ("17 units") is only lenient."""
+    lenient = {p.instance.key for p in cut if p.kind == "cut: units" and p.score is not None and p.score >= FULL}
+    for probe in cut:
+        decimals = probe.kind != "cut: units" and probe.score is not None and probe.score >= FULL
+        if decimals and probe.instance.key not in lenient:
+            return [
+                finding("L5.perturbed-accepted", f"{probe.describe()} scores 1: decimals are cut off or rounded away")
+            ]
     return []
 
 
@@ -181,11 +200,13 @@ def check_malformed(wrong: WrongAnswers, family: Family, solved: Sequence[Solved
     judged = [probe for probe in wrong.empty if right.get(probe.instance.key)]
     floor = 0.5 if family.graded and not family.compares else 1e-12
     paid = [probe for probe in judged if probe.score is not None and probe.score >= floor]
+    findings: list[Finding] = []
     if paid and (family.compares or len(paid) == len(judged)):
-        return [finding("L5.empty-rewarded", f"{paid[0].describe()} scores {paid[0].score:g}; expected 0")]
+        findings.append(finding("L5.empty-rewarded", f"{paid[0].describe()} scores {paid[0].score:g}; expected 0"))
     wordy = any(isinstance(one.value, str) and any(c.isalpha() for c in one.value) for one in solved)
     for probe in wrong.malformed + wrong.overlong:
-        if not probe.score or not right.get(probe.instance.key) or probe.text.strip() == right[probe.instance.key]:
+        expected = right.get(probe.instance.key, "")
+        if not probe.score or not expected or probe.text.strip().casefold() == expected.casefold():
             continue
         if family.graded and wordy and probe.score < 0.5:
             continue
@@ -193,8 +214,9 @@ def check_malformed(wrong: WrongAnswers, family: Family, solved: Sequence[Solved
             continue  # many numbers, or a huge one, are numbers: graded scorers may say how far off they are
         if not family.compares and probe.score < floor:
             continue
-        return [finding("L5.malformed-rewarded", f"{probe.describe()} scores {probe.score:g}; expected 0")]
-    return []
+        findings.append(finding("L5.malformed-rewarded", f"{probe.describe()} scores {probe.score:g}; expected 0"))
+        break
+    return findings
 
 
 def check_consolation(wrong: WrongAnswers, family: Family) -> list[Finding]:
@@ -213,29 +235,38 @@ def check_consolation(wrong: WrongAnswers, family: Family) -> list[Finding]:
 
 
 def check_memory(evidence: Evidence, solved: Sequence[Solved], wrong: WrongAnswers) -> list[Finding]:
-    """On one long-lived object, in two orders: right, wrong, right. Scores must be those of a fresh object."""
-    rows: list[tuple[Drawn, str, str, bool, str]] = []
-    expected: list[float] = []
-    texts = {probe.instance.key: probe for probe in wrong.foreign + wrong.changed if probe.score is not None}
-    for one in _cheapest(evidence, solved, 8):
-        probe = texts.get(one.instance.key)
-        sequence = [(one.text, 1.0), ("???", 0.0), (one.text, 1.0), (one.text, 1.0)]
-        if probe is not None and probe.score is not None:
-            sequence = [(probe.text, probe.score), *sequence, (probe.text, probe.score), (probe.text, probe.score)]
-        for text, value in sequence:
-            if text == "???":
-                continue
-            rows.append((one.instance, "memory", text, False, ""))
-            expected.append(value)
-    for args in ({"shared": True}, {}):
-        for probe, value in zip(score(evidence, rows, **args), expected, strict=True):
-            if probe.score is None or abs(probe.score - value) > 1e-9:
-                got = (
-                    f"scores {probe.score:g}" if probe.score is not None else str(getattr(probe.outcome, "message", ""))
-                )
-                seen = f"{probe.describe()} scored {value:g} on a fresh object; after other answers it {got}"
-                return [finding("L5.parser-memory", seen)]
+    """The same answers in two orders, in a fresh process: each keeps its score, whatever was scored before it.
+
+    First on one long-lived object, wrong answers before right ones; then backwards, each on a new object.
+    """
+    chosen = _cheapest(evidence, solved, 8)
+    changed = {probe.instance.key: probe.text for probe in wrong.changed}
+    rows: list[tuple[Drawn, str]] = []
+    for one, other in zip(chosen, [*chosen[1:], chosen[0]], strict=True):
+        # `other.text` is right for the next instance: a memory by text alone must get one of the two wrong.
+        texts = [other.text, changed.get(one.instance.key, "?"), "???", one.text, "???", one.text]
+        rows += [(one.instance, text) for text in texts]
+    known = {(p.instance.key, p.text): _verdict(p.outcome) for p in (*wrong.changed, *wrong.foreign)}
+    known |= {(one.instance.key, one.text): "1" for one in chosen}
+    worker = evidence.open_worker()
+    try:
+        for order, args in ((rows, {"shared": True}), (rows[::-1], None)):
+            items = [[*instance.key, text] for instance, text in order]
+            outcomes = evidence.call("score", items, args, worker=worker, stop_on_death=False)
+            for (instance, text), outcome in zip(order, outcomes, strict=True):
+                got, before = _verdict(outcome), known.setdefault((instance.key, text), _verdict(outcome))
+                if got != before:
+                    where = f"seed {instance.seed}, difficulty {instance.difficulty}: the answer {text[:60]!r}"
+                    seen = f"{where} scores {before} at one time and {got} after other answers"
+                    return [finding("L5.parser-memory", seen)]
+    finally:
+        worker.close()
     return []
+
+
+def _verdict(outcome: Outcome) -> str:
+    """A score, or how it failed, as something to compare."""
+    return f"{round(outcome.value, 9):g}" if isinstance(outcome, Ok) else f"({outcome.error or outcome.kind})"
 
 
 def _cheapest(evidence: Evidence, solved: Sequence[Solved], count: int) -> list[Solved]:

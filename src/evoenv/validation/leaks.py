@@ -3,43 +3,48 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 from evoenv.records import Finding
 from evoenv.validation.codes import finding
 from evoenv.validation.evidence import Drawn, Evidence
 from evoenv.validation.probes import FULL, Solved, score
+from evoenv.validation.texts import FORMS
 
 LEAK_SHARE = 0.9
 SHORTCUT_SHARE = 0.9
 MIN_INSTANCES = 12
 FEW = 8
-PLACES = 12
+PLACES = 8
 
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+_ROW = re.compile(r"-?[0-9]+(?:,? -?[0-9]+)+")
 
 
-def check_answer_in_prompt(
-    drawn: Sequence[Drawn], texts: dict[tuple[int, int], str], solved: Sequence[Solved]
-) -> list[Finding]:
+def check_answer_in_prompt(solved: Sequence[Solved]) -> list[Finding]:
     """The answer stands in the prompt at a place that can be told without solving the task.
 
     An answer that merely occurs is fine (the k-th smallest of a list is in the list). It is a leak where the
     same words always stand right before it.
     """
-    shown: defaultdict[str, list[Solved]] = defaultdict(list)
     considered = [one for one in solved if one.text.strip()]
-    if len({one.text for one in considered}) < 3 or len(considered) < MIN_INSTANCES:
+    texts = Counter(one.text for one in considered)
+    if len(considered) < MIN_INSTANCES or texts.most_common(1)[0][1] > 0.85 * len(considered):
         return []
-    for one in considered:
-        for context in _contexts(one.instance.prompt, one.text.strip()):
-            shown[context].append(one)
-    for context, found in shown.items():
-        if len(found) >= LEAK_SHARE * len(considered) and _always_after(context, considered):
-            example = found[0]
-            seen = f"seed {example.instance.seed}: the prompt says {context + example.text.strip()[:40]!r}"
-            return [finding("L5.answer-in-prompt", f"{seen}, and so in {len(found)} of {len(considered)} instances")]
+    for form in dict.fromkeys([considered[0].form, *FORMS[:7]]):
+        written = [(one, text) for one in considered if (text := (form(one.value) or "").strip())]
+        shown: defaultdict[str, list[tuple[Solved, str]]] = defaultdict(list)
+        for one, text in written:
+            for context in _contexts(one.instance.prompt, text):
+                shown[context].append((one, text))
+        for context, found in shown.items():
+            if len(found) >= LEAK_SHARE * len(considered) and _always_after(context, written, len(considered)):
+                example, text = found[0]
+                seen = f"seed {example.instance.seed}: the prompt says {context + text[:40]!r}"
+                return [
+                    finding("L5.answer-in-prompt", f"{seen}, and so in {len(found)} of {len(considered)} instances")
+                ]
     return []
 
 
@@ -60,32 +65,44 @@ def _contexts(prompt: str, answer: str) -> set[str]:
     return contexts
 
 
-def _always_after(context: str, solved: Sequence[Solved]) -> bool:
+def _always_after(context: str, written: Sequence[tuple[Solved, str]], total: int) -> bool:
     """What follows the first or the last occurrence of these words is the answer, nearly always."""
     for locate in (str.find, str.rfind):
         hits = 0
-        for one in solved:
+        for one, text in written:
             start = locate(one.instance.prompt, context)
-            hits += start != -1 and one.instance.prompt[start + len(context) :].startswith(one.text.strip())
-        if hits >= LEAK_SHARE * len(solved):
+            hits += start != -1 and one.instance.prompt[start + len(context) :].startswith(text)
+        if hits >= LEAK_SHARE * total:
             return True
     return False
 
 
-Shortcut = Callable[[list[str]], str]
+Shortcut = Callable[[str, list[str]], str | None]
+"""From the prompt and its numbers to an answer."""
 
 
 def _whole(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
+def _number_at(index: int) -> Shortcut:
+    return lambda prompt, numbers: numbers[index] if -len(numbers) <= index < len(numbers) else None
+
+
+def _longest_list(prompt: str, numbers: list[str]) -> str | None:
+    """The longest row of numbers, as it stands: right where order is not checked, or nothing is asked."""
+    rows = _ROW.findall(prompt[:100_000])
+    return max(rows, key=len).replace(",", " ") if rows else None
+
+
 SHORTCUTS: dict[str, Shortcut] = {
-    "the first number": lambda numbers: numbers[0],
-    "the last number": lambda numbers: numbers[-1],
-    "the largest number": lambda numbers: max(numbers, key=float),
-    "the smallest number": lambda numbers: min(numbers, key=float),
-    "the count of the numbers": lambda numbers: str(len(numbers)),
-    "the sum of the numbers": lambda numbers: _whole(sum(float(number) for number in numbers)),
+    "the largest number": lambda prompt, numbers: max(numbers, key=float),
+    "the smallest number": lambda prompt, numbers: min(numbers, key=float),
+    "the count of the numbers": lambda prompt, numbers: str(len(numbers)),
+    "the sum of the numbers": lambda prompt, numbers: _whole(sum(float(number) for number in numbers)),
+    "the longest list": _longest_list,
+    **{f"number {place + 1}": _number_at(place) for place in range(PLACES)},
+    **{f"number {place + 1} from the end": _number_at(-1 - place) for place in range(PLACES)},
 }
 
 
@@ -94,9 +111,6 @@ def check_shortcuts(evidence: Evidence, solved: Sequence[Solved]) -> list[Findin
     chosen = [one for one in solved if one.instance.difficulty >= 1] or list(solved)
     if len(chosen) < MIN_INSTANCES:
         return []
-    place = _fixed_place(chosen)
-    if place is not None:
-        return [finding("L5.shortcut", f"the answer is always {place} of the prompt ({len(chosen)} instances)")]
     constants = {f"the constant {text!r}": text for text in _common_answers(chosen)}
     # A few instances rule out nearly every rule; only what survives them is tried on all.
     few = chosen[:: max(1, len(chosen) // FEW)][:FEW]
@@ -112,21 +126,6 @@ def check_shortcuts(evidence: Evidence, solved: Sequence[Solved]) -> list[Findin
     return []
 
 
-def _fixed_place(solved: Sequence[Solved]) -> str | None:
-    """The place in the row of the prompt's numbers at which the answer stands, if it is always the same."""
-    if len({one.text for one in solved}) < 3:
-        return None
-    rows = [_NUMBER.findall(one.instance.prompt) for one in solved]
-    for place in range(PLACES):
-        for name, index in ((f"number {place + 1}", place), (f"number {place + 1} from the end", -1 - place)):
-            hits = sum(
-                len(row) > place and row[index] == one.text.strip() for row, one in zip(rows, solved, strict=True)
-            )
-            if hits >= SHORTCUT_SHARE * len(solved):
-                return name
-    return None
-
-
 def _shares(
     evidence: Evidence, solved: Sequence[Solved], rules: Sequence[str], constants: dict[str, str]
 ) -> dict[str, float]:
@@ -137,8 +136,8 @@ def _shares(
         for name in rules:
             if name in constants:
                 rows.append((one.instance, name, constants[name], False, ""))
-            elif numbers:
-                rows.append((one.instance, name, SHORTCUTS[name](numbers), False, ""))
+            elif numbers and (text := SHORTCUTS[name](one.instance.prompt, numbers)) is not None:
+                rows.append((one.instance, name, text, False, ""))
     hits = dict.fromkeys(rules, 0)
     for probe in score(evidence, rows):
         hits[probe.kind] += probe.score is not None and probe.score >= FULL

@@ -142,12 +142,23 @@ class WrongAnswers:
     flooded: list[Probe] = field(default_factory=list)
     malformed: list[Probe] = field(default_factory=list)
     empty: list[Probe] = field(default_factory=list)
+    cut: list[Probe] = field(default_factory=list)
+    """The right whole number with decimals, or a word, behind it."""
     odd: list[Probe] = field(default_factory=list)
     """Odd ways to write a number: they may earn what they say, but must not raise."""
     overlong: list[Probe] = field(default_factory=list)
 
     def all(self) -> list[Probe]:
-        return [*self.changed, *self.foreign, *self.flooded, *self.malformed, *self.empty, *self.odd, *self.overlong]
+        return [
+            *self.changed,
+            *self.foreign,
+            *self.flooded,
+            *self.malformed,
+            *self.empty,
+            *self.cut,
+            *self.odd,
+            *self.overlong,
+        ]
 
 
 def wrong_answers(evidence: Evidence, solved: Sequence[Solved], options: Sequence[str]) -> WrongAnswers:
@@ -157,6 +168,7 @@ def wrong_answers(evidence: Evidence, solved: Sequence[Solved], options: Sequenc
         plan += _changed(one)
         plan += _foreign(one, solved, index)
         plan += _flooded(one, options)
+        plan += _whole_number_texts(one)
     for one in [*solved[:3], *solved[-2:]]:
         plan += [(one.instance, "malformed", text, False, "") for text in MALFORMED]
         plan += [(one.instance, "odd", text, False, "") for text in ODD]
@@ -184,12 +196,19 @@ def _changed(one: Solved) -> list[tuple[Drawn, str, str, bool, str]]:
 
 
 def _foreign(one: Solved, solved: Sequence[Solved], index: int) -> list[tuple[Drawn, str, str, bool, str]]:
-    others = [solved[(index + step) % len(solved)] for step in (1, 2, 5)] if len(solved) > 1 else []
-    return [
-        (one.instance, "foreign", other.text, False, "")
-        for other in others
-        if other.text.strip() != one.text.strip() and other.text.strip()
-    ]
+    """Right answers of other instances, of the same level where there are any."""
+    ring = [*solved[index + 1 :], *solved[:index]]
+    ring.sort(key=lambda other: other.instance.difficulty != one.instance.difficulty)
+    texts = dict.fromkeys(other.text for other in ring if other.text.strip() and other.text.strip() != one.text.strip())
+    return [(one.instance, "foreign", text, False, "") for text in list(texts)[:3]]
+
+
+def _whole_number_texts(one: Solved) -> list[tuple[Drawn, str, str, bool, str]]:
+    """A whole number with decimals behind it, and with a word: parsers may forgive the word, not the decimals."""
+    text = one.text.strip()
+    if not _WHOLE.fullmatch(text) or len(text) > 15:
+        return []
+    return [(one.instance, f"cut:{tail}", text + tail, False, "") for tail in (".4", ".93", " units")]
 
 
 def _flooded(one: Solved, options: Sequence[str]) -> list[tuple[Drawn, str, str, bool, str]]:

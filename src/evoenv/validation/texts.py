@@ -199,12 +199,14 @@ def variants(value: Any) -> list[Variant]:
             "zero": 0,
             "far": value + 10**6 + 3,
         }
+        if abs(value) >= 10:  # prefixes and extensions of the digits
+            changed |= {"digit-dropped": int(str(value)[:-1]), "digit-added": value * 10 + (7 if value > 0 else -7)}
         return [Variant(kind, other) for kind, other in changed.items() if other != value]
     if isinstance(value, float):
-        step = 1.0 + abs(value) * 0.25
+        step = 0.06 + abs(value) * 0.05
         return [
-            Variant("plus-quarter", value + step),
-            Variant("minus-quarter", value - step),
+            Variant("plus-a-twentieth", value + step),
+            Variant("minus-a-twentieth", value - step),
             Variant("far", value * 7 + 1e6),
         ]
     if isinstance(value, str):
@@ -215,6 +217,18 @@ def variants(value: Any) -> list[Variant]:
     return [] if items is None else _sequence_variants(items)
 
 
+def _symbol_variants(text: str) -> list[Variant]:
+    """A word over a few symbols (bits, moves, brackets) with one of them exchanged for another of the same word."""
+    symbols = sorted(set(text))
+    if not 2 <= len(symbols) <= 4 or len(text) < 3 or any(symbol.isspace() for symbol in symbols):
+        return []
+    places = dict.fromkeys((0, len(text) // 2, len(text) - 1))
+    return [
+        Variant("symbol-changed", text[:i] + symbols[(symbols.index(text[i]) + 1) % len(symbols)] + text[i + 1 :])
+        for i in places
+    ]
+
+
 def _text_variants(text: str) -> list[Variant]:
     numbers = list(_NUMBER.finditer(text))
     if (
@@ -222,8 +236,8 @@ def _text_variants(text: str) -> list[Variant]:
         and numbers
         and len("".join(match.group() for match in numbers)) * 2 >= len(text.replace(" ", "").replace("\n", ""))
     ):
-        return _numeric_text_variants(text, numbers)
-    result: list[Variant] = []
+        return _symbol_variants(text) + _numeric_text_variants(text, numbers)
+    result = _symbol_variants(text)
     if text:
         swapped = "".join(_other_character(c) if i == len(text) // 2 else c for i, c in enumerate(text))
         result += [Variant("letter-changed", swapped), Variant("letter-added", text + _other_character(text[-1]))]
@@ -266,9 +280,9 @@ def _numeric_text_variants(text: str, numbers: list[re.Match[str]]) -> list[Vari
 
 
 def _shifted(number: str, delta: int) -> str:
-    """A number as text, changed: integers by `delta`, decimals far beyond any tolerance."""
+    """A number as text, changed: integers by `delta`, decimals beyond any tolerance that a task should have."""
     if "." in number:
-        return repr(float(number) + delta * (1.0 + abs(float(number)) * 0.25))
+        return repr(float(number) + delta * (0.06 + abs(float(number)) * 0.05))
     return str(int(number) + delta).zfill(len(number))
 
 
@@ -364,6 +378,7 @@ def overlong(sample: str) -> list[tuple[str, str]]:
         ("deep brackets", "[" * 5000),
         ("deep parentheses", "(" * 3000 + "1" + ")" * 3000),
         ("a huge number", "1" + "0" * 18),
+        ("a huge prime", "1000000000000000003"),
         ("a huge negative number", "-1" + "0" * 18),
         ("5,000 lines", "1\n" * 5000),
         ("spaces without end", sample + " " * 20_000 + "!"),

@@ -49,8 +49,8 @@ def _is_roundtrip(value: Any) -> bool:
     return type(value) is list and len(value) == 4 and _is_number(value[2]) and _is_number(value[3])
 
 
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 10**9
+def _is_counts(value: Any) -> bool:
+    return type(value) is list and len(value) == 2 and all(type(part) is int and 0 <= part < 10**9 for part in value)
 
 
 SHAPES: dict[str, Callable[[Any], bool]] = {
@@ -60,7 +60,7 @@ SHAPES: dict[str, Callable[[Any], bool]] = {
     "parse": _is_parsed,
     "roundtrip": _is_roundtrip,
     "perturbed": _is_perturbed,
-    "draws": _is_count,
+    "draws": _is_counts,
 }
 
 
@@ -73,5 +73,5 @@ def checked(op: str, outcome: Outcome) -> Outcome:
 
 def checked_description(description: dict[str, Any]) -> dict[str, Any]:
     """What loading said, without what is not of the expected type."""
-    kinds = {"class": str, "dialect": str, "template": str, "levels": int, "sites": int}
+    kinds = {"class": str, "dialect": str, "template": str, "levels": int}
     return {key: value for key, value in description.items() if type(value) is kinds.get(key)}

@@ -20,7 +20,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from evoenv.sandbox.guest import codec
+from evoenv.sandbox.guest import codec, tracing
 
 METHODS = ("_generate", "_prompt_generate", "_process", "scorer")
 
@@ -30,21 +30,22 @@ class BadResult(TypeError):
 
 
 class BadScore(TypeError):
-    """The scorer returned something that is not a number in the contract's range."""
+    """The scorer returned a number outside the contract's range."""
 
 
 class NeedsParameters(ValueError):
     """An RLVE-Gym environment without knobs to run on."""
 
 
-def positional_range(function: Callable[..., Any]) -> tuple[int, float]:
+def positional_range(cls: type, method: str) -> tuple[int, float]:
     """How few and how many positional arguments a method takes, `self` not counted."""
+    static = isinstance(inspect.getattr_static(cls, method), staticmethod | classmethod)
     fewest, most = 0, 0.0
-    for index, parameter in enumerate(inspect.signature(function).parameters.values()):
+    for index, parameter in enumerate(inspect.signature(getattr(cls, method)).parameters.values()):
         if parameter.kind is parameter.VAR_POSITIONAL:
             most = float("inf")
         elif parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            if index == 0:  # self
+            if index == 0 and not static:  # self
                 continue
             most += 1
             fewest += parameter.default is parameter.empty
@@ -55,11 +56,11 @@ def recognise(cls: type) -> str | None:
     """The dialect of a class by its methods' signatures; None where no dialect fits."""
 
     def accepts(method: str, count: int) -> bool:
-        fewest, most = positional_range(getattr(cls, method))
+        fewest, most = positional_range(cls, method)
         return fewest <= count <= most
 
     def needs(method: str) -> int:
-        return positional_range(getattr(cls, method))[0]
+        return positional_range(cls, method)[0]
 
     if (
         accepts("_generate", 2)
@@ -79,7 +80,7 @@ def recognise(cls: type) -> str | None:
 def checked_score(value: Any) -> float:
     """Exactly a float, int or bool, finite. A subclass could bring an `__eq__` or `__float__` of its own."""
     if type(value) not in (float, int, bool):
-        raise BadScore(f"scorer returned {type(value).__name__}, expected a float in [0, 1]")
+        raise BadResult(f"scorer returned {type(value).__name__}, expected a float in [0, 1]")
     number = float(value)
     if number != number or number in (float("inf"), float("-inf")):
         raise BadScore(f"scorer returned {number}, expected a finite float in [0, 1]")
@@ -230,7 +231,7 @@ class Rlve(Stateful):
         if self.parameters is None:
             raise NeedsParameters("this RLVE-Gym environment has no knobs: give a controller or parameters")
         environment.seed = seed
-        environment.parameter = self.parameters(seed, difficulty)
+        environment.parameter = tracing.TRACE.knobs(self.parameters(seed, difficulty))
         random.seed(seed)
         environment._generate()
         if type(environment.parameter) is not dict:

@@ -129,7 +129,6 @@ class Runtime:
             "dialect": dialect,
             "template": template if type(template) is str else "",
             "levels": self.levels.count if self.levels is not None and dialect == "rlve" else None,
-            "sites": tracing.TRACE.sites,
         }
 
     def _execute(self, source: str, allowed: frozenset[str], instrument: bool) -> dict[str, Any]:
@@ -141,7 +140,7 @@ class Runtime:
         }
         tree = ast.parse(source, CANDIDATE)
         if instrument:
-            tree = tracing.mark_level_sites(tree)
+            tree = tracing.mark_argument_sites(tree)
             scope.update(tracing.scope())
         # dont_inherit: this file's own `from __future__` must not change the candidate's meaning.
         exec(compile(tree, CANDIDATE, "exec", dont_inherit=True), scope)
@@ -288,24 +287,24 @@ class Runtime:
         thaw = adapter.freeze(task)
         stored = (codec.decode(codec.encode(task[0])), codec.decode(codec.encode(task[1])))
         render, score = adapter.prompt, adapter.score
-        copies = {render(environment, thaw()) for _ in range(RENDERINGS)}
-        kept = self._stage("_prompt_generate", render, environment, stored)
-        before = self._stage("scorer", score, environment, thaw(), text)
-        after = self._stage("scorer", score, environment, stored, text)
+        copies = {render(adapter.new(), thaw()) for _ in range(RENDERINGS)}
+        kept = self._stage("_prompt_generate", render, adapter.new(), stored)
+        before = self._stage("scorer", score, adapter.new(), thaw(), text)
+        after = self._stage("scorer", score, adapter.new(), stored, text)
         # The instance itself comes last: only it still shares objects with the module that made it.
         original = render(environment, task)
         return [len(copies) == 1, copies == {original} and kept == original, before, after]
 
     # ----------------------------------------------------------------- counterfactuals
 
-    def _draws(self, item: list[int], args: dict[str, Any]) -> int:
-        """How many random draws generating this instance takes."""
+    def _draws(self, item: list[int], args: dict[str, Any]) -> list[int]:
+        """How many random draws generating this instance takes, and how many places read seed or difficulty."""
         tracing.TRACE.reset()
         self._generate(item[0], item[1], False)
-        return tracing.TRACE.draws
+        return [tracing.TRACE.draws, tracing.TRACE.sites]
 
     def _perturbed(self, item: list[int], args: dict[str, Any]) -> list[Any]:
-        """[prompt, reference] with one draw (or one use of the difficulty) changed."""
+        """[prompt, reference] with one draw (or one use of seed or difficulty) changed."""
         adapter = self.adapter
         assert adapter is not None, "load comes first"
         seed, difficulty, draw, site, shift = item

@@ -1,4 +1,4 @@
-"""Counterfactual runs of `_generate`: change one random draw, or one use of the difficulty, and look again.
+"""Counterfactual runs of `_generate`: change one random draw, or one use of seed or difficulty, and look again.
 
 If a changed run renders the same prompt but has another answer, the prompt does not determine the task:
 the oracle used a value that the solver never sees. No source analysis can prove that; two runs do.
@@ -13,11 +13,11 @@ import ast
 import random
 from typing import Any
 
-SITE_FUNCTION = "__evoenv_level__"
+SITE_FUNCTION = "__evoenv_argument__"
 
 
 class Trace:
-    """Which draw or which use of the difficulty to change in the run at hand."""
+    """Which draw or which use of an argument to change in the run at hand."""
 
     def __init__(self) -> None:
         self.draws = 0
@@ -44,8 +44,16 @@ class Trace:
     def real(self, value: float) -> float:
         return (value + 0.382 + 0.236 * self.shift) % 1.0 if self._hit() else value
 
-    def level(self, site: int, difficulty: int) -> int:
-        return difficulty + 1 + self.shift if site == self.site else difficulty
+    def argument(self, site: int, value: int) -> int:
+        return value + 1 + self.shift if site == self.site else value
+
+    def knobs(self, parameter: dict[str, Any]) -> dict[str, Any]:
+        """An RLVE-Gym environment's knobs, one of which may be changed: its difficulty arrives this way."""
+        whole = [key for key, value in parameter.items() if type(value) is int]
+        self.sites = max(self.sites, len(whole))
+        if 0 <= self.site < len(whole):
+            parameter[whole[self.site]] += 1 + self.shift
+        return parameter
 
 
 TRACE = Trace()
@@ -86,14 +94,14 @@ def install() -> None:
         setattr(random, name, getattr(shared, name))
 
 
-class _LevelSites(ast.NodeTransformer):
-    """Numbers every use of the difficulty inside one `_generate`."""
+class _ArgumentSites(ast.NodeTransformer):
+    """Numbers every use of the seed and of the difficulty inside one `_generate`."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, names: set[str]) -> None:
+        self.names = names
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        if node.id != self.name or not isinstance(node.ctx, ast.Load):
+        if node.id not in self.names or not isinstance(node.ctx, ast.Load):
             return node
         call = ast.Call(
             func=ast.Name(id=SITE_FUNCTION, ctx=ast.Load()), args=[ast.Constant(value=TRACE.sites), node], keywords=[]
@@ -102,14 +110,24 @@ class _LevelSites(ast.NodeTransformer):
         return ast.copy_location(call, node)
 
 
-def mark_level_sites(tree: ast.Module) -> ast.Module:
-    """Rewrite `difficulty` into a traced call wherever a method `_generate(self, seed, difficulty)` reads it."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == "_generate" and len(node.args.args) >= 3:
-            marker = _LevelSites(node.args.args[2].arg)
-            node.body = [marker.visit(statement) for statement in node.body]
+def mark_argument_sites(tree: ast.Module) -> ast.Module:
+    """Rewrite each reading of `_generate`'s seed and difficulty into a traced call, in its helpers too."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    names = {
+        argument.arg
+        for node in functions
+        if node.name == "_generate" and len(node.args.args) >= 3
+        for argument in node.args.args[1:3]
+    }
+    marked: set[ast.FunctionDef] = set()
+    for node in functions:
+        own = names & {argument.arg for argument in node.args.args}
+        inside = any(node in ast.walk(other) for other in marked)
+        if own and not inside:
+            marked.add(node)
+            node.body = [_ArgumentSites(own).visit(statement) for statement in node.body]
     return ast.fix_missing_locations(tree)
 
 
 def scope() -> dict[str, Any]:
-    return {SITE_FUNCTION: TRACE.level}
+    return {SITE_FUNCTION: TRACE.argument}

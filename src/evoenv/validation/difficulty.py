@@ -1,0 +1,205 @@
+"""Does difficulty do anything? Part of L4.
+
+Many features of an instance (sizes, counts, magnitudes, single numbers) are compared over the levels by two
+tests: a trend with the level (rank correlation over all instances, which sees gentle growth) and a change of
+distribution between low and high levels (Kolmogorov–Smirnov, which sees what is no trend). Both thresholds
+allow for the number of features: forty looks at pure chance must find nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+from evoenv.records import Finding
+from evoenv.sandbox.outcomes import Ok
+from evoenv.validation.codes import finding
+from evoenv.validation.evidence import Drawn, Evidence, canonical
+
+POSITIONS = 10
+"""Numbers of the prompt that are compared one by one, from either end."""
+CHANCE = 1e-2
+"""How often a difficulty that does nothing may be taken for one that does, over all features together."""
+
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+_WORD = re.compile(r"[A-Za-z]{2,}|[^\sA-Za-z0-9]")
+
+
+def check_difficulty_matters(evidence: Evidence) -> list[Finding]:
+    """Some feature, or the vocabulary of the prompts, must follow the level."""
+    levels = [level for level in evidence.levels if evidence.at_level(level)]
+    if len(levels) < 2:
+        return []
+    views = [View.of(instance) for instance in evidence.drawn]
+    labels = label_slots(views)
+    if _some_feature_follows([view.features(labels) for view in views], [view.level for view in views]):
+        return []
+    if labels and _answers_differ(evidence, levels):
+        return []  # the level is shown as it is, and counts
+    seen = f"levels {levels[0]}–{levels[-1]} have the same sizes, values and words over {len(views)} instances"
+    return [finding("L4.difficulty-ignored", seen)]
+
+
+# --------------------------------------------------------------------------- features
+
+
+def _bounded(value: float) -> float:
+    """An integer of any size as a float."""
+    return float(value) if abs(value) < 1e300 else (1e300 if value > 0 else -1e300)
+
+
+def _magnitude(value: float) -> float:
+    return math.copysign(math.log1p(abs(value)), value)
+
+
+def _numbers(value: Any) -> Iterable[float]:
+    """Every number inside an encoded value, and the size of its texts."""
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, int | float):
+            yield _bounded(part)
+        elif isinstance(part, str):
+            yield float(len(part))
+        elif isinstance(part, list):
+            stack += part
+        elif isinstance(part, dict):
+            stack += part.values()
+
+
+@dataclass(frozen=True)
+class View:
+    """What can be measured of one instance."""
+
+    level: int
+    shown: list[float]
+    words: Counter[str]
+    length: int
+    latent: dict[str, Any]
+    answer: list[float]
+
+    @classmethod
+    def of(cls, instance: Drawn) -> View:
+        return cls(
+            instance.difficulty,
+            [float(text) for text in _NUMBER.findall(instance.prompt) if len(text) < 300],
+            Counter(_WORD.findall(instance.prompt)),
+            len(_NUMBER.sub("", instance.prompt)),
+            instance.latent if isinstance(instance.latent, dict) else {"": instance.latent},
+            list(_numbers(instance.reference)),
+        )
+
+    def features(self, skipped: frozenset[str] = frozenset()) -> dict[str, float]:
+        """Sizes, counts and magnitudes of prompt, latent and answer; words of the prompt; single numbers."""
+        shown = [value for place, value in enumerate(self.shown) if f"shown {place}" not in skipped]
+        kept = {key: value for key, value in self.latent.items() if f"latent {key}" not in skipped}
+        latent = list(_numbers(list(kept.values())))
+        values = {
+            "prompt length": float(self.length),
+            "numbers in the prompt": float(len(shown)),
+            "words in the prompt": float(self.words.total()),
+            "values in the instance": float(len(latent)),
+            "values in the answer": float(len(self.answer)),
+        }
+        for name, numbers in (("shown", shown), ("latent", latent), ("answer", self.answer)):
+            if numbers:
+                values[f"largest {name}"] = _magnitude(max(numbers))
+                values[f"smallest {name}"] = _magnitude(min(numbers))
+                values[f"sum {name}"] = _magnitude(sum(numbers))
+        # One number among many: the fifth of the prompt, the latent called "steps".
+        values |= {f"shown {place}": number for place, number in enumerate(shown[:POSITIONS])}
+        values |= {f"shown {place} from the end": number for place, number in enumerate(shown[::-1][:POSITIONS])}
+        for key, value in kept.items():
+            if type(value) in (int, float):
+                values[f"latent {key}"] = _bounded(value)
+            elif isinstance(value, list | str):
+                values[f"size of {key}"] = float(len(value))
+        values |= {f"word {word}": float(count) for word, count in self.words.items()}
+        return values
+
+
+def label_slots(views: Sequence[View]) -> frozenset[str]:
+    """Places that always repeat the level ("[Difficulty 3]", z["level"]): they show it, they do not use it."""
+    slots: set[str] = set()
+    for offset in (0, 1):
+        for place in range(POSITIONS):
+            if all(len(view.shown) > place and view.shown[place] == view.level + offset for view in views):
+                slots.add(f"shown {place}")
+        for key in views[0].latent:
+            if all(type(view.latent.get(key)) is int and view.latent[key] == view.level + offset for view in views):
+                slots.add(f"latent {key}")
+    return frozenset(slots)
+
+
+# --------------------------------------------------------------------------- tests
+
+
+def ranks(values: Sequence[float]) -> list[float]:
+    """Ranks from 1, ties sharing their mean."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    result = [0.0] * len(values)
+    start = 0
+    while start < len(order):
+        stop = start
+        while stop < len(order) and values[order[stop]] == values[order[start]]:
+            stop += 1
+        for index in order[start:stop]:
+            result[index] = (start + stop + 1) / 2
+        start = stop
+    return result
+
+
+def correlation(left: Sequence[float], right: Sequence[float]) -> float:
+    """Pearson's; 0 where one side is constant. On ranks it is Spearman's."""
+    mean_left, mean_right = math.fsum(left) / len(left), math.fsum(right) / len(right)
+    product = math.fsum((x - mean_left) * (y - mean_right) for x, y in zip(left, right, strict=True))
+    scale = math.fsum((x - mean_left) ** 2 for x in left) * math.fsum((y - mean_right) ** 2 for y in right)
+    return product / math.sqrt(scale) if scale > 0 else 0.0
+
+
+def ks_distance(left: Sequence[float], right: Sequence[float]) -> float:
+    """The greatest gap between two empirical distribution functions."""
+    a, b, i, j, gap = sorted(left), sorted(right), 0, 0, 0.0
+    for point in sorted({*left, *right}):
+        while i < len(a) and a[i] <= point:
+            i += 1
+        while j < len(b) and b[j] <= point:
+            j += 1
+        gap = max(gap, abs(i / len(a) - j / len(b)))
+    return gap
+
+
+def _some_feature_follows(rows: Sequence[dict[str, float]], levels: Sequence[int]) -> bool:
+    columns = [[row.get(name, 0.0) for row in rows] for name in sorted(set().union(*rows))]
+    columns = [column for column in columns if min(column) < max(column)]
+    if not columns:
+        return False
+    chance = CHANCE / (2 * len(columns))
+    tail = NormalDist().inv_cdf(1 - chance / 2)
+    by_level = ranks([float(level) for level in levels])
+    middle = sorted(set(levels))[len(set(levels)) // 2]
+    low = [index for index, level in enumerate(levels) if level < middle]
+    high = [index for index, level in enumerate(levels) if level >= middle]
+    spread = math.sqrt((len(low) + len(high)) / (len(low) * len(high)))
+    for column in columns:
+        if abs(correlation(ranks(column), by_level)) * math.sqrt(len(column) - 1) >= tail:
+            return True
+        gap = ks_distance([column[index] for index in low], [column[index] for index in high])
+        if gap >= math.sqrt(-math.log(chance / 2) / 2) * spread:
+            return True
+    return False
+
+
+def _answers_differ(evidence: Evidence, levels: Sequence[int]) -> bool:
+    """Whether one seed has another answer at another level: a level that is only announced changes none."""
+    seeds = [instance.seed for instance in evidence.drawn[:8]]
+    items = [[seed, level] for level in (levels[0], levels[-1]) for seed in seeds]
+    outcomes = evidence.call("instances", items)
+    answers = [canonical(outcome.value[2]) if isinstance(outcome, Ok) else None for outcome in outcomes]
+    pairs = zip(answers[: len(seeds)], answers[len(seeds) :], strict=True)
+    return sum(first != second for first, second in pairs) * 2 >= len(seeds)
