@@ -1,0 +1,48 @@
+"""All parts by name, the families, and which families are held out."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from evoenv.corpus.lists import QUANTITIES, STEPS
+from evoenv.corpus.numbers import SCALARS, TOUCHES
+from evoenv.corpus.parts import Computation
+from evoenv.corpus.searches import SEARCHES
+from evoenv.corpus.structures import STRUCTURES
+from evoenv.corpus.words import WORD_QUANTITIES, WORD_STEPS
+
+Split = Literal["train", "held-out", "all"]
+
+COMPUTATIONS: dict[str, Computation] = {
+    part.name: part
+    for part in (*STEPS, *QUANTITIES, *WORD_STEPS, *WORD_QUANTITIES, *SCALARS, *STRUCTURES, *SEARCHES, *TOUCHES)
+}
+
+PLAIN_STEPS: frozenset[str] = frozenset(
+    "scale shift lower square residues halve negate sizes digit-sums keep-even keep-odd keep-above keep-below "
+    "drop-multiples cap reverse sort sort-down rotate unique every-other".split()
+)
+"""Steps that prepare a list but are no family of their own."""
+
+FAMILIES: tuple[str, ...] = tuple(
+    name for name, part in COMPUTATIONS.items() if not part.last and name not in PLAIN_STEPS
+)
+"""What a program is chiefly about; each names the computation at its heart."""
+
+HELD_OUT: frozenset[str] = frozenset(
+    """
+    second-largest peaks biggest-jump records next-greater mirror-sums
+    longest-letter-run common-subsequence swap-pairs letter-counts
+    totient lcm bit-count two-remainders half-or-more sum-of-three
+    apart-sum stairs fewest-coins components subtree-sizes
+    covered-length meeting-pairs column-sums wins lost-heaps any-two-squares best-apart
+    """.split()
+)
+"""Families that no warm start and no train split ever shows, in any role; about a fifth, from every area."""
+
+
+def families(split: Split) -> tuple[str, ...]:
+    """The families of a split, in catalogue order."""
+    if split == "all":
+        return FAMILIES
+    return tuple(name for name in FAMILIES if (name in HELD_OUT) == (split == "held-out"))

@@ -1,0 +1,224 @@
+"""The consistency oracle: read an environment back into parts, and compare what it asks with what it computes.
+
+Prompts and code are composed from the same parts, so that "the prompt asks for what the code computes" is a fact that
+needs no judge, wherever both can be read. The code is read by matching statements against the parts' templates and
+following values from the instance to the answer; the words by looking up each sentence. What cannot be read is `None`,
+never a guess.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from evoenv.corpus.reading import CodeReading, Unreadable, read_code, read_scorer
+from evoenv.corpus.wording import WordReading, read_words
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A source read back into parts; a field is None where it could not be read."""
+
+    sampler: str | None = None
+    quantity: tuple[str, ...] | None = None
+    """What the code computes, with constants: `("square", "top-sum(3)")`."""
+    wording: tuple[str, ...] | None = None
+    """What the prompt asks for, in the same terms."""
+    scorer: str | None = None
+    consistent: bool | None = None
+    """Whether the prompt asks for what the code computes; None where either cannot be read."""
+    reason: str = ""
+    """Why it is inconsistent or could not be read."""
+
+
+@dataclass
+class _Pieces:
+    """The parts of a class that carry meaning."""
+
+    name: str
+    template: str
+    methods: dict[str, ast.FunctionDef] = field(default_factory=dict)
+
+
+def read(source: str) -> Reading:
+    """Read a source back into parts. Never raises."""
+    try:
+        pieces = _take_apart(source)
+    except Unreadable as reason:
+        return Reading(reason=str(reason))
+    reasons: list[str] = []
+    code: CodeReading | None = None
+    words: WordReading | None = None
+    scorer: str | None = None
+    try:
+        code = read_code(pieces.methods["_generate"])
+    except Unreadable as reason:
+        reasons.append(f"code: {reason}")
+    try:
+        words = read_words(pieces.template)
+    except Unreadable as reason:
+        reasons.append(f"words: {reason}")
+    try:
+        keys = code.keys if code else {}
+        scorer, form = read_scorer(pieces.methods["_process"], pieces.methods["scorer"], keys)
+        shown = _shown(pieces.methods["_prompt_generate"])
+    except Unreadable as reason:
+        reasons.append(f"scorer or rendering: {reason}")
+    reading = {
+        "sampler": code.sampler if code else None,
+        "quantity": tuple(str(step) for step in code.steps) if code else None,
+        "wording": tuple(str(step) for step in words.steps) if words else None,
+        "scorer": scorer,
+    }
+    if code is None or words is None or scorer is None:
+        return Reading(**reading, reason="; ".join(reasons))
+    fault = _compare(code, words, scorer, form, shown)
+    return Reading(**reading, consistent=not fault, reason=fault)
+
+
+def _compare(code: CodeReading, words: WordReading, scorer: str, form: str, shown: Mapping[str, str] | None) -> str:
+    """What the prompt gets wrong about the code, or nothing."""
+    asked, computed = [step.name for step in words.steps], [step.name for step in code.steps]
+    if asked != computed:
+        return f"the prompt asks for {' then '.join(asked)}; the code computes {' then '.join(computed)}"
+    variable = {}  # what a place in the template shows, as a variable of _generate
+    for place in words.places:
+        key = place if shown is None else shown.get(place, "")
+        if key not in code.keys:
+            return f"the prompt shows {{{place}}}, which the instance does not hold"
+        variable[place] = code.keys[key]
+    for mine, theirs in zip(words.steps, code.steps, strict=True):
+        for slot, value in mine.values.items():
+            meant = variable[value[1:-1]] if value.startswith("{") else value
+            if theirs.values.get(slot, meant) != meant:
+                return f"{theirs.name}: the prompt says {value} where the code uses {theirs.values[slot]}"
+    for slot, place in words.intro.items():
+        if code.roots.get(slot) != variable[place]:
+            return f"the prompt shows {{{place}}} as the start, not what the code starts from"
+    hidden = set(code.used) - {variable[place] for place in words.places}
+    if hidden:
+        return f"the prompt never shows {', '.join(sorted(hidden))}"
+    if words.form != form:
+        return f"the prompt asks for an answer of type {words.form}; the parser reads {form}"
+    if form != code.gives:
+        return f"the parser reads {form}; the code computes {code.gives}"
+    verified = scorer.removeprefix("verifies ") if scorer.startswith("verifies ") else None
+    if code.verified != verified:
+        return f"the scorer is {scorer!r}; the code computes {computed[-1]}"
+    return ""
+
+
+def combination(source: str) -> tuple[str, ...]:
+    """The names of a program's parts without constants, to tell new combinations; empty where unreadable."""
+    reading = read(source)
+    if reading.sampler is None or reading.quantity is None or reading.scorer is None:
+        return ()
+    names = (re.sub(r"\(.*\)", "", step) for step in reading.quantity)
+    return (reading.sampler, *names, reading.scorer)
+
+
+# --------------------------------------------------------------------------- the class
+
+
+def _take_apart(source: str) -> _Pieces:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise Unreadable(f"the source does not parse: {error}") from None
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    if len(classes) != 1:
+        raise Unreadable(f"there are {len(classes)} classes; expected one")
+    pieces = _Pieces(classes[0].name, "")
+    for node in classes[0].body:
+        if isinstance(node, ast.FunctionDef):
+            pieces.methods[node.name] = node
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            if node.targets[0].id == "prompt_template" and isinstance(node.value, ast.Constant):
+                pieces.template = str(node.value.value)
+    wanted = {
+        "_generate": ["self", "seed", "difficulty"],
+        "_prompt_generate": ["self", "z"],
+        "_process": ["self", "y"],
+        "scorer": ["self", "y", "z", "a"],
+    }
+    for name, arguments in wanted.items():
+        if name not in pieces.methods:
+            raise Unreadable(f"there is no method {name}")
+        if [argument.arg for argument in pieces.methods[name].args.args] != arguments:
+            raise Unreadable(f"{name} has other arguments than {', '.join(arguments)}")
+    if set(pieces.methods) != set(wanted):
+        raise Unreadable(f"there are other methods: {', '.join(sorted(set(pieces.methods) - set(wanted)))}")
+    if not pieces.template:
+        raise Unreadable("there is no text called prompt_template")
+    return pieces
+
+
+def _shown(method: ast.FunctionDef) -> dict[str, str] | None:
+    """Which key of the instance each place of the template shows; None where each key shows itself (`**z`)."""
+    body = _body(method)
+    call = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+    if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "self.prompt_template.format" and not call.args):
+        raise Unreadable("_prompt_generate does more than fill the template")
+    if len(call.keywords) == 1 and call.keywords[0].arg is None:
+        if ast.unparse(call.keywords[0].value) != "z":
+            raise Unreadable("the template is filled with something else than z")
+        return None
+    shown: dict[str, str] = {}
+    for keyword in call.keywords:
+        text = ast.unparse(keyword.value)
+        match = re.fullmatch(r"z\['(\w+)'\]|'[, ]+'\.join\(map\(str, z\['(\w+)'\]\)\)", text)
+        if keyword.arg is None or not match:
+            raise Unreadable(f"the template is filled with {text}")
+        shown[keyword.arg] = match.group(1) or match.group(2)
+    return shown
+
+
+def _body(method: ast.FunctionDef) -> list[ast.stmt]:
+    return [node for node in method.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
+
+
+# --------------------------------------------------------------------------- what is a copy
+
+
+def normalised(source: str) -> str:
+    """The source without its names, comments and layout: equal for copies that only rename; empty if unparsable."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    names: dict[str, str] = {}
+    for node in ast.walk(tree):  # variables that are assigned anywhere, and the class
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.setdefault(node.id, f"v{len(names)}")
+        elif isinstance(node, ast.ClassDef):
+            names.setdefault(node.name, "C")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            node.body = _without_docstring(node.body)
+        if isinstance(node, ast.Name):
+            node.id = names.get(node.id, node.id)
+        elif isinstance(node, ast.ClassDef):
+            node.name = "C"
+        elif isinstance(node, ast.keyword) and node.arg:
+            node.arg = names.get(node.arg, node.arg)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = names.get(node.value, node.value)
+            node.value = re.sub(r"\{(\w+)\}", lambda match: f"{{{names.get(match.group(1), match.group(1))}}}", text)
+    return ast.dump(tree)
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    kept = [node for node in body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
+    return kept or body
+
+
+def corpus_index(sources: Iterable[str]) -> frozenset[str]:
+    """What `is_verbatim` looks in: the normalised sources of a corpus."""
+    return frozenset(normalised(source) for source in sources)
+
+
+def is_verbatim(source: str, index: frozenset[str]) -> bool:
+    """Whether a source is, up to names and layout, one of the corpus."""
+    return normalised(source) in index
