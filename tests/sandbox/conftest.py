@@ -11,7 +11,7 @@ import pytest
 from evoenv.sandbox.host import Limits, Sandbox
 
 RAW_RUNTIME = Path(__file__).parent / "attacks" / "raw_runtime.py"
-QUICK = Limits(cpu_s=0.3, wall_s=1.0, memory_mb=96, reply_mb=4, deaths_per_call=4)
+QUICK = Limits(cpu_s=0.2, wall_s=5.0, memory_mb=96, reply_mb=4, deaths_per_call=4)
 
 ADDITION = """
 import random

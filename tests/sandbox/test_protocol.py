@@ -151,8 +151,8 @@ def test_too_many_values_are_refused_for_the_memory_they_would_take() -> None:
 def test_hostile_megabytes_are_judged_quickly(unit: bytes) -> None:
     start = time.process_time()
     with pytest.raises(ProtocolError):
-        protocol.decode((unit * (4 << 20))[: 4 << 20])
-    assert time.process_time() - start < 2.0
+        protocol.decode((unit * (1 << 20))[: 1 << 20])
+    assert time.process_time() - start < 1.0
 
 
 def test_the_wrong_nonce_is_refused() -> None:
