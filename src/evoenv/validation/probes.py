@@ -233,6 +233,10 @@ def _flooded(one: Solved, options: Sequence[str]) -> list[tuple[Drawn, str, str,
         long = one.form(flooded)
         if long is not None:
             rows.append((one.instance, "flooded:extended", long, False, ""))
+        first = next(iter(one.value))
+        echoed = one.form([first] * len(one.value))
+        if echoed is not None and any(item != first for item in one.value):
+            rows.append((one.instance, "flooded:echoed", echoed, False, ""))
     if 2 <= len(options) <= OPTIONS_AT_MOST and text in options:
         rows += [(one.instance, "flooded:options", listed, False, "") for listed in join_options(options)]
         rows += [(one.instance, "flooded:options", listed, False, "") for listed in join_options(options[::-1])]

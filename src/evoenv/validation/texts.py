@@ -220,7 +220,7 @@ def variants(value: Any) -> list[Variant]:
 def _symbol_variants(text: str) -> list[Variant]:
     """A word over a few symbols (bits, moves, brackets) with one of them exchanged for another of the same word."""
     symbols = sorted(set(text))
-    if not 2 <= len(symbols) <= 4 or len(text) < 3 or any(symbol.isspace() for symbol in symbols):
+    if not 2 <= len(symbols) <= 4 or len(text) < 3 or any(symbol.isspace() or symbol == "." for symbol in symbols):
         return []
     places = dict.fromkeys((0, len(text) // 2, len(text) - 1))
     return [

@@ -42,7 +42,8 @@ class Trace:
         return value
 
     def real(self, value: float) -> float:
-        return (value + 0.382 + 0.236 * self.shift) % 1.0 if self._hit() else value
+        # By a lot, or by so little that a prompt which rounds shows no difference but the oracle sees one.
+        return (value + (1e-4 if self.shift else 0.382)) % 1.0 if self._hit() else value
 
     def argument(self, site: int, value: int) -> int:
         return value + 1 + self.shift if site == self.site else value
