@@ -314,3 +314,14 @@ def test_cpu_time_is_added_up_over_restarts_and_stays_after_closing(worker: Envi
     second = worker.cpu_s
     worker.close()
     assert 0 < first < first + 0.2 <= second <= worker.cpu_s < first + 1.5
+
+
+def test_without_pidfds_deaths_are_still_seen_and_named(raw: Sandbox) -> None:
+    # Older kernels and other systems: the zygote kills for the host, and the wall clock is the only one.
+    with Sandbox(Limits(wall_s=0.4), without=("pidfd",), runtime=raw._runtime) as plain, plain.open(HOSTILE) as worker:
+        assert plain.missing["pidfd"] == "left off on request"
+        outcomes = worker.call("act", ["a", "exit", "b", "spin", "socket"], stop_on_death=False)
+        assert kinds(outcomes) == ["ok", "killed", "ok", "timeout", "killed"]
+        assert "exited with status 0" in outcomes[1].message  # type: ignore[union-attr]
+        assert "wall-clock" in outcomes[3].message  # type: ignore[union-attr]
+        assert "SIGSYS" in outcomes[4].message  # type: ignore[union-attr]

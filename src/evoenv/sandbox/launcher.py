@@ -157,9 +157,9 @@ class Zygote:
         """Before the next request. For finalisers: they may run in the middle of one."""
         self._orphans.append(pid)
 
-    def reap(self, pid: int) -> Ending:
-        """End a worker for good and say how it went."""
-        reply, _ = self._ask({"op": "reap", "pid": pid})
+    def reap(self, pid: int, *, patient: bool = False) -> Ending:
+        """End a worker for good and say how it went; be patient with one that is about to end by itself."""
+        reply, _ = self._ask({"op": "reap", "pid": pid, "patient": patient})
         return Ending(reply["status"], reply["cpu_s"], reply["peak_kb"])
 
     def _ask(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> tuple[dict[str, Any], list[int]]:
@@ -167,7 +167,7 @@ class Zygote:
             raise SandboxError("this worker belongs to the process that this one was forked from; open another")
         with self._lock:
             while self._orphans:
-                self._exchange({"op": "reap", "pid": self._orphans.popleft()}, ())
+                self._exchange({"op": "reap", "pid": self._orphans.popleft(), "patient": False}, ())
             reply, received = self._exchange(message, descriptors)
         if "error" in reply:
             raise SandboxError(f"the sandbox's zygote refused: {reply['error']}")

@@ -81,14 +81,15 @@ def _wait_for_exit(pidfd: int | None, timeout_s: float) -> bool:
     return bool(poller.poll(timeout_s * 1000))
 
 
-def _release(zygote: Zygote, spawned: Spawned) -> Ending | None:
+def _release(zygote: Zygote, spawned: Spawned, patient: bool) -> Ending | None:
     """End and reap a worker and give back every descriptor; None where the zygote went first."""
     ending = None
     if zygote.ours:
-        spawned.kill()
-        _wait_for_exit(spawned.pidfd, KILL_GRACE_S)
+        if not patient:
+            spawned.kill()
+            _wait_for_exit(spawned.pidfd, KILL_GRACE_S)
         with contextlib.suppress(SandboxError):
-            ending = zygote.reap(spawned.pid)
+            ending = zygote.reap(spawned.pid, patient=patient)
     spawned.close()
     return ending
 
@@ -138,13 +139,14 @@ class WorkerProcess:
         with self._lock:
             return self._cpu() if self.alive else self._spent_s
 
-    def close(self) -> Ending | None:
-        """Kill, reap, forget. Safe to call twice, and while another thread is in a call."""
-        self._spawned.kill()
+    def close(self, *, patient: bool = False) -> Ending | None:
+        """Kill (or wait a moment for the end), reap, forget. Safe to call twice, and while another thread calls."""
+        if not patient and self._zygote.ours:
+            self._spawned.kill()
         with self._lock:
             if not self._finalizer.detach():
                 return None
-            ending = _release(self._zygote, self._spawned)
+            ending = _release(self._zygote, self._spawned, patient)
             if ending is not None:
                 self._spent_s = ending.cpu_s
             return ending
@@ -257,10 +259,11 @@ class WorkerProcess:
             self.close()
             return Death("killed", "was cut short: the worker was closed", None)
         note = self._spawned.page[8:208].rstrip(b"\0").decode("ascii", "backslashreplace")
-        ending = self.close()
+        ended = exited or self._spawned.pidfd is None  # without a pidfd the zygote finds out
+        ending = self.close(patient=ended)
         if ending is None:
             return Death("killed", "was lost with the sandbox's zygote", None)
-        if not exited and self._spawned.pidfd is not None:
+        if not ended:
             return Death("protocol", "closed its channel and went on running; killed", item)
         if ending.status == NOT_LOCKED_DOWN and note:
             return Death("killed", f"never ran: the worker could not lock itself down: {note}", None)

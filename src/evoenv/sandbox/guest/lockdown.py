@@ -204,9 +204,9 @@ def limit_resources(memory_bytes: int, cpu_seconds: int, base_bytes: int) -> Non
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_NPROC: 0,
         resource.RLIMIT_MEMLOCK: 0,
-        resource.RLIMIT_STACK: STACK_BYTES,
     }
     if sys.platform == "linux":
+        limits[resource.RLIMIT_STACK] = STACK_BYTES
         limits[resource.RLIMIT_AS] = base_bytes + memory_bytes
         limits[resource.RLIMIT_MSGQUEUE] = 0
     for kind, limit in limits.items():

@@ -18,12 +18,14 @@ import select
 import signal
 import socket
 import sys
+import time
 import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 GUEST_PACKAGE = "evoenv.sandbox.guest"
+PATIENCE_S = 0.1
 PRELOADED = (
     "random",
     "math",
@@ -141,6 +143,13 @@ def warm_up(runtime: Any) -> None:
     random.Random(b"text seeds are hashed")
 
 
+def _pidfd_of(process: int) -> int:
+    """A handle of a process that is never reused for another."""
+    if not hasattr(os, "pidfd_open"):
+        raise OSError("needs Linux 5.3 or newer")
+    return os.pidfd_open(process)
+
+
 class Isolation:
     """What was given up (`layers`), what could not be (`missing`, with the reason), and what workers need."""
 
@@ -155,6 +164,7 @@ class Isolation:
         self.ruleset: int | None = None
         self.program: bytes | None = None
         self.parent_death = True
+        self.pidfd = False
 
     def _take(self, layer: str, action: Callable[[], object]) -> bool:
         """One layer: on the list if it worked, under `missing` with the reason if not."""
@@ -191,6 +201,7 @@ class Isolation:
         if self.parent_death and "pid" in names:
             lockdown.die_with_parent(0)  # the keeper is outside the namespace: it has no number in here
         self._take("rlimits", lambda: None)
+        self.pidfd = self._take("pidfd", lambda: os.close(_pidfd_of(os.getpid())))
 
     @staticmethod
     def _no_linux() -> None:
@@ -285,7 +296,7 @@ class Zygote:
                 if request["op"] == "spawn":
                     self._spawn(request, descriptors)
                 else:
-                    self._reply(self._reap(request["pid"]))
+                    self._reply(self._reap(request["pid"], request["patient"]))
         finally:
             for child in self._children:
                 os.kill(child, signal.SIGKILL)
@@ -324,15 +335,18 @@ class Zygote:
         self._children.add(child)
         for descriptor in descriptors:
             os.close(descriptor)
-        pidfd = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
+        pidfd = os.pidfd_open(child) if self._isolation.pidfd else None
         self._reply({"pid": child}, [] if pidfd is None else [pidfd])
         if pidfd is not None:
             os.close(pidfd)
 
-    def _reap(self, child: int) -> dict[str, Any]:
-        """End a worker, if it has not ended, and say how it went."""
+    def _reap(self, child: int, patient: bool) -> dict[str, Any]:
+        """End a worker, if it has not ended, and say how it went. Patience is for one that is about to end."""
         if child not in self._children:
             return {"error": f"no worker {child}"}
+        deadline = time.monotonic() + (PATIENCE_S if patient else 0.0)
+        while time.monotonic() < deadline and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            time.sleep(0.001)
         os.kill(child, signal.SIGKILL)
         _, status, usage = os.wait4(child, 0)
         self._children.discard(child)
@@ -346,7 +360,10 @@ class Zygote:
 def main() -> None:
     options = json.loads(sys.argv[1])
     control = socket.socket(fileno=0)
-    host = os.pidfd_open(os.getppid()) if hasattr(os, "pidfd_open") else None
+    try:
+        host: int | None = _pidfd_of(os.getppid())
+    except OSError:
+        host = None
     directory = str(Path(__file__).resolve().parent)
     register_guest_package(directory)
     for name in PRELOADED:
