@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from evoenv.sandbox.host import Sandbox
 
 PACKAGES: dict[str, tuple[str, ...]] = {
-    "core": ("msgspec", "rich"),
-    "local": ("torch", "transformers", "safetensors", "accelerate", "gguf", "numpy", "peft"),
+    "core": ("msgspec", "numpy", "rich"),
+    "local": ("torch", "transformers", "safetensors", "accelerate", "gguf", "huggingface_hub", "peft", "tokenizers"),
     "endpoint": ("httpx",),
 }
 """By extra; a test compares them with pyproject.toml."""
