@@ -175,6 +175,8 @@ class EndpointConfig(Section, frozen=True):
 
 class RunConfig(Section, frozen=True):
     steps: int = 100
+    candidates: int = 0
+    """Stop once so many candidates were proposed, in the middle of a step if need be; 0: `steps` alone decides."""
     seed: int = 0
     checkpoint_every: int = 1
     keep_checkpoints: int = 2

@@ -42,12 +42,20 @@ CONFIG_NAME = "config.toml"
 MAY_CHANGE = frozenset(
     {
         "run.steps",
+        "run.candidates",
         "run.checkpoint_every",
         "run.keep_checkpoints",
         "run.writers",
         "model.device",
         "model.base_url",
         "model.sample_batch_tokens",
+        "endpoint.concurrency",
+        "endpoint.timeout_seconds",
+        "endpoint.retries",
+        "endpoint.token_budget",
+        "endpoint.money_budget",
+        "endpoint.input_price",
+        "endpoint.output_price",
         "training.micro_batch_tokens",
         "training.gradient_checkpointing",
     }

@@ -23,7 +23,7 @@ from pathlib import Path
 from evoenv.config import EndpointConfig, ModelConfig
 from evoenv.errors import BudgetExhausted, PolicyError
 from evoenv.policy.chat_api import FIRST_PAUSE_S, ChatApi, Completion, RequestRefused
-from evoenv.policy.requests import check_requests
+from evoenv.policy.requests import check_requests, wanted_indices
 from evoenv.records import Group, Request, Sample
 
 log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class EndpointPolicy:
 
     def sample(self, requests: Sequence[Request]) -> Iterator[Sample]:
         check_requests(requests)
-        return self._samples([(request, index) for request in requests for index in range(request.count)])
+        return self._samples([(request, index) for request in requests for index in wanted_indices(request)])
 
     def _samples(self, tasks: list[tuple[Request, int]]) -> Iterator[Sample]:
         pending = deque(tasks)

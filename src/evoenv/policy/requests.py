@@ -19,12 +19,19 @@ def check_requests(requests: Sequence[Request]) -> None:
         seen.add(request.id)
 
 
+def wanted_indices(request: Request) -> Sequence[int]:
+    """The samples to draw: all of them, or those that a run stopped half-way still lacks."""
+    return request.wanted or range(request.count)
+
+
 def _check_request(request: Request) -> None:
     wrong = ""
     if not request.messages:
         wrong = "has no messages"
     elif request.count < 1:
         wrong = f"asks for {request.count} samples; expected 1 or more"
+    elif not set(request.wanted) <= set(range(request.count)):
+        wrong = f"wants the samples {list(request.wanted)}; expected numbers from 0 to {request.count - 1}"
     elif request.max_tokens < 1:
         wrong = f"has max_tokens = {request.max_tokens}; expected 1 or more"
     elif not (math.isfinite(request.temperature) and request.temperature >= 0):

@@ -80,8 +80,11 @@ class Store(Journal):
             for name, group, index, text, source, parents in rows
         ]
 
-    def count_candidates(self) -> int:
-        return int(self._database.query("SELECT count(*) FROM candidates")[0][0])
+    def count_candidates(self, before_step: int | None = None) -> int:
+        """All candidates, or those of earlier steps than `before_step`."""
+        if before_step is None:
+            return int(self._database.query("SELECT count(*) FROM candidates")[0][0])
+        return int(self._database.query("SELECT count(*) FROM candidates WHERE step < ?", (before_step,))[0][0])
 
     def add_source(self, source: str) -> str:
         identity = environment_id(source)
@@ -195,6 +198,15 @@ class Store(Journal):
             Decision(name, layer, q_val, reward, bool(admitted), reason, similarity)
             for name, layer, q_val, reward, admitted, reason, similarity in rows
         ]
+
+    def layer_counts(self, step: int) -> dict[int, int]:
+        """How many candidates of a step have come to which layer so far; cheap enough to be asked again and again."""
+        return dict(self._database.query("SELECT layer, count(*) FROM reports WHERE step = ? GROUP BY layer", (step,)))
+
+    def fate_counts(self, step: int) -> dict[str, int]:
+        """How many candidates of a step met which fate."""
+        rows = self._database.query("SELECT reason, count(*) FROM decisions WHERE step = ? GROUP BY reason", (step,))
+        return dict(rows)
 
     # ----------------------------------------------------------------- the pool and the novelty cache
 

@@ -7,6 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from evoenv.admission.generator_prompt import Example, choose_examples, extract_source, generator_messages
+from evoenv.config import Config
 from evoenv.errors import ConfigError
 from evoenv.pool.state import PoolState
 from evoenv.pool.store import Asked
@@ -61,7 +62,7 @@ def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked
     vectors = run.cache.joint_vectors(examples)
     asked: list[Asked] = []
     parents: dict[str, tuple[str, ...]] = {}
-    for group in range(config.prompts):
+    for group, count in enumerate(group_sizes(run.config, run.store.count_candidates(before_step=step))):
         rows = choose_examples(
             vectors, config.few_shot, derive_seed(run.seed, "few-shot", step, group), config.few_shot_choice
         )
@@ -71,7 +72,7 @@ def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked
             id=f"s{step:05d}.g{group:03d}",
             role="generator",
             messages=messages,
-            count=config.candidates_per_prompt,
+            count=count,
             temperature=config.temperature,
             top_p=config.top_p,
             max_tokens=config.max_tokens,
@@ -80,6 +81,15 @@ def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked
         asked.append(Asked(request, "generate"))
         parents[request.id] = shown
     return asked, parents
+
+
+def group_sizes(config: Config, proposed: int) -> list[int]:
+    """Candidates per prompt of a step before which `proposed` were made: all full, unless `run.candidates` ends it."""
+    size, prompts = config.generator.candidates_per_prompt, config.generator.prompts
+    if not config.run.candidates:
+        return [size] * prompts
+    left = max(0, min(config.run.candidates - proposed, size * prompts))
+    return [size] * (left // size) + [left % size] * bool(left % size)
 
 
 def _fitting_prompt(run: Run, examples: list[Example]) -> tuple[tuple[Message, ...], tuple[str, ...]]:

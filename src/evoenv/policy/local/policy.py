@@ -22,8 +22,8 @@ from evoenv.policy.models import (
     resolve_device,
     resolve_model,
 )
-from evoenv.policy.requests import check_requests
-from evoenv.records import Group, Request, Sample
+from evoenv.policy.requests import check_requests, wanted_indices
+from evoenv.records import Group, Message, Request, Sample
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +99,10 @@ class LocalPolicy:
         """What sampling has cost so far."""
         return self._decoder.stats
 
+    def prompt_tokens(self, messages: Sequence[Message]) -> int:
+        """How long these turns are as the model sees them, chat template included."""
+        return len(encode_messages(self.tokenizer, messages))
+
     def sample(self, requests: Sequence[Request]) -> Iterator[Sample]:
         """Check every request now, then decode as the result is iterated over."""
         check_requests(requests)
@@ -106,7 +110,7 @@ class LocalPolicy:
         for request in requests:
             prompt_ids = encode_messages(self.tokenizer, request.messages)
             check_fits(request, len(prompt_ids), self._context, self.batch_tokens)
-            groups.append([Draft(request, index, prompt_ids, self._rules) for index in range(request.count)])
+            groups.append([Draft(request, index, prompt_ids, self._rules) for index in wanted_indices(request)])
         return self._samples(groups, self._weights_version)
 
     def _samples(self, groups: list[list[Draft]], version: int) -> Iterator[Sample]:
