@@ -46,6 +46,10 @@ class Result:
     generate_tokens_per_s: float
     local_tokens_per_s: float
     ratio: float
+    generate_tokens_per_cpu_s: float
+    local_tokens_per_cpu_s: float
+    cpu_ratio: float
+    """From processor time: what the ratio is worth on a machine that has other work too."""
 
 
 def machine() -> dict[str, Any]:
@@ -117,10 +121,18 @@ def run_generate(model: Any, tokenizer: Any, requests: list[Request]) -> int:
     return sum(limits)
 
 
-def rate(work: Callable[[], int]) -> tuple[int, float]:
-    started = time.perf_counter()
+@dataclass(frozen=True, slots=True)
+class Rate:
+    tokens: int
+    per_s: float
+    per_cpu_s: float
+
+
+def rate(work: Callable[[], int]) -> Rate:
+    started, started_cpu = time.perf_counter(), time.process_time()
     tokens = work()
-    return tokens, tokens / (time.perf_counter() - started)
+    wall, cpu = time.perf_counter() - started, time.process_time() - started_cpu
+    return Rate(tokens, tokens / wall, tokens / cpu)
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -141,21 +153,25 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     results = []
     for case in cases:
         requests = build_requests(case, arguments.shortest, arguments.longest)
-        best = {"generate": 0.0, "local": 0.0}
-        tokens = 0
+        local: list[Rate] = []
+        plain: list[Rate] = []
         for _ in range(arguments.repeats):
-            tokens, local = rate(lambda: run_local(policy, requests))  # noqa: B023 - called at once
-            check, plain = rate(lambda: run_generate(model, tokenizer, requests))  # noqa: B023
-            assert check == tokens, f"unequal work: {check} tokens against {tokens}"
-            best = {"generate": max(best["generate"], plain), "local": max(best["local"], local)}
+            local.append(rate(lambda: run_local(policy, requests)))  # noqa: B023 - called at once
+            plain.append(rate(lambda: run_generate(model, tokenizer, requests)))  # noqa: B023
+            assert local[-1].tokens == plain[-1].tokens, "unequal work"
+        per_s = [max(run.per_s for run in side) for side in (plain, local)]
+        per_cpu_s = [max(run.per_cpu_s for run in side) for side in (plain, local)]
         results.append(
             Result(
-                case.name,
-                case.prompts * case.samples,
-                tokens,
-                best["generate"],
-                best["local"],
-                best["local"] / best["generate"],
+                case=case.name,
+                rows=case.prompts * case.samples,
+                tokens=local[0].tokens,
+                generate_tokens_per_s=per_s[0],
+                local_tokens_per_s=per_s[1],
+                ratio=per_s[1] / per_s[0],
+                generate_tokens_per_cpu_s=per_cpu_s[0],
+                local_tokens_per_cpu_s=per_cpu_s[1],
+                cpu_ratio=per_cpu_s[1] / per_cpu_s[0],
             )
         )
     return {
@@ -177,7 +193,7 @@ def show(report: dict[str, Any]) -> None:
         title=f"Sampling, {report['model']}, answers of {report['lengths'][0]}-{report['lengths'][1]} tokens",
         caption=f"{facts['cpu']}, {facts['threads']} threads, torch {facts['torch']}, load {facts['load_before']:.1f}",
     )
-    for heading in ("case", "rows", "tokens", "generate tok/s", "LocalPolicy tok/s", "ratio"):
+    for heading in ("case", "rows", "tokens", "generate tok/s", "LocalPolicy tok/s", "ratio", "by CPU time"):
         table.add_column(heading, justify="left" if heading == "case" else "right")
     for result in report["results"]:
         table.add_row(
@@ -187,6 +203,7 @@ def show(report: dict[str, Any]) -> None:
             f"{result['generate_tokens_per_s']:.1f}",
             f"{result['local_tokens_per_s']:.1f}",
             f"{result['ratio']:.2f}x",
+            f"{result['cpu_ratio']:.2f}x",
         )
     Console().print(table)
 

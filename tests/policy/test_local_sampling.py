@@ -166,6 +166,15 @@ def test_a_stop_string_ends_the_text_before_it_across_token_boundaries(tiny_mode
     assert policy._rules.decode(cut.token_ids) == free.text[: end + len(stop)]
 
 
+def test_a_special_token_can_be_a_stop_string(tiny_models: Tiny) -> None:
+    model, tokenizer = tiny_models["llama"]
+    policy = LocalPolicy(model, tokenizer, end_ids=())
+    samples = list(policy.sample([ask("r", count=32, max_tokens=150, stop=("<|im_start|>",))]))
+    stopped = [sample for sample in samples if sample.finish_reason == "stop"]
+    assert stopped
+    assert {sample.token_ids[-1] for sample in stopped} == {tokenizer.bos_token_id}
+
+
 def test_a_tiny_top_p_is_greedy(tiny_models: Tiny) -> None:
     policy = LocalPolicy(*tiny_models["qwen3"])
     greedy, nucleus = (

@@ -16,10 +16,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
-
 from evoenv.errors import EndpointError, InputError
 from evoenv.records import FinishReason, Request, derive_seed
+
+try:
+    import httpx
+except ImportError as error:
+    raise EndpointError("a served policy needs httpx; install with: pip install 'evoenv[endpoint]'") from error
 
 log = logging.getLogger(__name__)
 

@@ -16,11 +16,17 @@ class TextRules:
     def __init__(self, tokenizer: Any, end_ids: Sequence[int]) -> None:
         self._tokenizer = tokenizer
         self.end_ids = frozenset(end_ids)
+        added = getattr(tokenizer, "added_tokens_decoder", {})
+        self._special_ids = {str(token): number for number, token in added.items() if token.special}
         self.token_text = lru_cache(maxsize=None)(lambda token: self.decode([token]))
 
     def decode(self, tokens: Sequence[int]) -> str:
         text: str = self._tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
+
+    def ends_for(self, stops: Sequence[str]) -> frozenset[int]:
+        """Tokens that end an answer with these stop strings: texts hold no special tokens, so those count by id."""
+        return self.end_ids | {self._special_ids[stop] for stop in stops if stop in self._special_ids}
 
     def may_end(self, token: int, stop: str) -> bool:
         """False only if a text whose last token is `token` cannot end with, or pass through the end of, `stop`."""
@@ -35,7 +41,18 @@ class Draft:
     beyond what another order of floating-point sums does to the logits.
     """
 
-    __slots__ = ("_random", "_window", "finish_reason", "index", "logprobs", "prompt_ids", "request", "rules", "tokens")
+    __slots__ = (
+        "_ends",
+        "_random",
+        "_window",
+        "finish_reason",
+        "index",
+        "logprobs",
+        "prompt_ids",
+        "request",
+        "rules",
+        "tokens",
+    )
 
     def __init__(self, request: Request, index: int, prompt_ids: tuple[int, ...], rules: TextRules) -> None:
         self.request = request
@@ -45,6 +62,7 @@ class Draft:
         self.tokens: list[int] = []
         self.logprobs: list[float] = []
         self.finish_reason: FinishReason | None = None
+        self._ends = rules.ends_for(request.stop)
         self._random = random.Random(derive_seed("draft", request.seed, index))
         # A token holds at least one byte, so this many tokens hold any stop string that ends in the last of them.
         self._window = max((len(stop.encode()) for stop in request.stop), default=0) + 4
@@ -64,7 +82,7 @@ class Draft:
         """Append a sampled token; True if it was the last one."""
         self.tokens.append(token)
         self.logprobs.append(logprob)
-        if token in self.rules.end_ids or self._stop_position() is not None:
+        if token in self._ends or self._stop_position() is not None:
             self.finish_reason = "stop"
         elif self.remaining <= 0:
             self.finish_reason = "length"
@@ -87,9 +105,9 @@ class Draft:
     def sample(self) -> Sample:
         """The record: all tokens that were sampled, and the text before any stop string and without end tokens."""
         assert self.finish_reason is not None
-        tokens = self.tokens[:-1] if self.tokens[-1] in self.rules.end_ids else self.tokens
+        tokens = self.tokens[:-1] if self.tokens[-1] in self._ends else self.tokens
         text = self.rules.decode(tokens)
-        if self.finish_reason == "stop" and self.tokens[-1] not in self.rules.end_ids:
+        if self.finish_reason == "stop" and self.tokens[-1] not in self._ends:
             text = text[: self._stop_position()]
         return Sample(
             request_id=self.request.id,
