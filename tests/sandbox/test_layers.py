@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from test_lifecycle import wait_until_gone
 
 from evoenv.errors import SandboxError, SandboxUnavailable
 from evoenv.sandbox import host, launcher, layers
@@ -57,6 +58,26 @@ def test_other_layers_may_be_missing_but_are_named(layer: str, addition: str) ->
         assert not layer_is_on(layer, sandbox.layers)
         assert sandbox.missing[layer] == "left off on request"
         assert worker.score([(1, 0, "x")])[0].failure is None
+
+
+@pytest.mark.parametrize(
+    ("lost", "left"),
+    [
+        ("cgroup", "user,pid,net,mnt,ipc"),
+        ("mnt", "user,pid,net,ipc"),
+        ("pid", "user,net"),
+        ("user", "pid,net,mnt,ipc,uts"),
+    ],
+)
+def test_part_of_the_namespaces_is_better_than_none(sandbox: Sandbox, lost: str, left: str, addition: str) -> None:
+    if not layer_is_on("namespaces:cgroup", sandbox.layers) or (lost == "user" and os.getuid() != 0):
+        pytest.skip("this kernel or user cannot have them all to begin with")
+    with Sandbox(without=(f"namespaces:{lost}",)) as partial, partial.open(addition) as worker:
+        assert f"namespaces:{left}" in partial.layers
+        assert any(lost in name for name in partial.missing)
+        assert worker.score([(1, 0, "x")])[0].failure is None
+        leader = partial._zygotes[False].pid
+    assert wait_until_gone(leader) == set()
 
 
 def test_another_system_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

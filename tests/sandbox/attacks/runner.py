@@ -1,6 +1,6 @@
 """Run the attack suite and print, as JSON, what each attack achieved as seen from outside.
 
-    python runner.py protected|control NAME...        (no names: all)
+    python runner.py protected|control|filter-only|no-filter NAME...        (no names: all)
 
 Standard library and EvoEnv only, so that it also runs under another user and another interpreter.
 """
@@ -41,6 +41,7 @@ LAYERS = (
     "rlimits",
     "parent-death",
 )
+LAYERS_BUT_THE_FILTER = tuple(layer for layer in LAYERS if layer not in ("seccomp", "rlimits", "parent-death"))
 LIMITS = Limits(cpu_s=0.4, wall_s=1.5, memory_mb=96, reply_mb=4, deaths_per_call=2)
 HOST_GROWTH_KB = 200 << 10
 HOST_PATIENCE_S = 20.0
@@ -213,10 +214,9 @@ def main(mode: str, names: list[str]) -> None:
     if mode == "control":
         chosen = [attack for attack in chosen if attack.control == "live"]
     runtime = Path(__file__).with_name("raw_runtime.py")
+    without = {"protected": (), "control": LAYERS, "no-filter": ("seccomp",)}.get(mode, LAYERS_BUT_THE_FILTER)
     report: dict[str, Any] = {"uid": os.getuid(), "results": {}}
-    with Sandbox(
-        LIMITS, runtime=runtime, without=LAYERS if mode == "control" else (), allow_degraded=mode == "control"
-    ) as sandbox:
+    with Sandbox(LIMITS, runtime=runtime, without=without, allow_degraded="seccomp" in without) as sandbox:
         report["layers"] = list(sandbox.layers)
         for attack in chosen:
             report["results"][attack.name] = run_attack(sandbox, attack)

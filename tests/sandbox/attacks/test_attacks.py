@@ -8,7 +8,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -64,18 +65,22 @@ def _interpreter_for_nobody(directory: Path) -> tuple[Path, dict[str, str]]:
 
 
 @pytest.fixture(scope="session")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
-    """The suite's report in a mode, each run once: `as-is`, `unprivileged` or `control`."""
+def public_directory() -> Iterator[Path]:
+    """Not one of pytest's, which are private to root."""
+    with tempfile.TemporaryDirectory(prefix="evoenv-attacks-") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+@pytest.fixture(scope="session")
+def reports(public_directory: Path) -> Callable[[str], dict[str, Any]]:
+    """The suite's report in a mode of the runner, or `unprivileged`; each run once."""
 
     @cache
     def report(mode: str) -> dict[str, Any]:
-        if mode == "control":
-            return _run([sys.executable, str(HERE / "runner.py"), "control"], environment={"PYTHONPATH": str(SOURCE)})
-        if mode == "as-is":
-            return _run([sys.executable, str(HERE / "runner.py"), "protected"], environment={"PYTHONPATH": str(SOURCE)})
-        directory = tmp_path_factory.mktemp("unprivileged")
-        for parent in (directory, *directory.parents[:2]):
-            parent.chmod(0o755)  # pytest's directories are private to root
+        if mode != "unprivileged":
+            return _run([sys.executable, str(HERE / "runner.py"), mode], environment={"PYTHONPATH": str(SOURCE)})
+        directory = public_directory
         python, environment = _interpreter_for_nobody(directory)
         shutil.copytree(SOURCE / "evoenv", directory / "src" / "evoenv", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copytree(HERE, directory / "attacks", ignore=shutil.ignore_patterns("__pycache__"))
@@ -104,7 +109,7 @@ def test_the_suite_is_large_and_its_names_are_distinct() -> None:
 
 @pytest.mark.slow
 def test_no_attack_succeeds_for_the_user_who_runs_the_tests(reports: Callable[[str], dict[str, Any]]) -> None:
-    report = reports("as-is")
+    report = reports("protected")
     assert report["uid"] == os.getuid()
     _assert_nothing_succeeded(report)
 
@@ -115,6 +120,25 @@ def test_no_attack_succeeds_unprivileged(reports: Callable[[str], dict[str, Any]
     report = reports("unprivileged")
     assert "uid" not in report["layers"]
     _assert_nothing_succeeded(report)
+
+
+@pytest.mark.slow
+def test_the_system_call_filter_alone_stops_every_attack(reports: Callable[[str], dict[str, Any]]) -> None:
+    report = reports("filter-only")
+    assert "landlock" not in report["layers"]
+    _assert_nothing_succeeded(report)
+
+
+@pytest.mark.slow
+def test_without_the_filter_the_layers_behind_it_keep_the_host_unharmed(
+    reports: Callable[[str], dict[str, Any]],
+) -> None:
+    report = reports("no-filter")
+    if not {"landlock", "namespaces"} <= {layer.partition(":")[0] for layer in report["layers"]}:
+        pytest.skip(f"this kernel has not all the layers behind the filter, only {report['layers']}")
+    harmless = "a forbidden action went through"  # a system call that touches nothing of the host's
+    harm = {name: set(result["evidence"]) - {harmless} for name, result in report["results"].items()}
+    assert {name: evidence for name, evidence in harm.items() if evidence} == {}
 
 
 @pytest.mark.slow

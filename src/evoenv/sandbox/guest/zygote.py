@@ -20,9 +20,11 @@ import socket
 import sys
 import time
 import types
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evoenv.sandbox.guest.isolation import Isolation
 
 GUEST_PACKAGE = "evoenv.sandbox.guest"
 PATIENCE_S = 0.1
@@ -84,17 +86,6 @@ there is no file system to import from."""
 PRELOADED_WHERE_PRESENT = ("_sha2", "_suggestions", "tokenize", "tracemalloc")
 """Imported on first use by the above, in some versions of Python."""
 
-NAMESPACE_PLANS = (
-    ["user", "pid", "net", "mnt", "ipc", "uts", "cgroup"],
-    ["user", "pid", "net", "mnt", "ipc"],
-    ["user", "pid", "net", "ipc"],
-    ["user", "net"],
-    ["pid", "net", "mnt", "ipc", "uts"],
-    ["pid", "net", "ipc"],
-    ["net"],
-)
-"""Best first. Those without `user` are for a root that may unshare but not create user namespaces."""
-
 
 def register_guest_package(directory: str) -> None:
     """Make `evoenv.sandbox.guest` importable from its files alone, without the rest of EvoEnv."""
@@ -102,6 +93,16 @@ def register_guest_package(directory: str) -> None:
         package = types.ModuleType(name)
         package.__path__ = path
         sys.modules[name] = package
+
+
+def preload() -> None:
+    for name in PRELOADED:
+        importlib.import_module(name)
+    for name in PRELOADED_WHERE_PRESENT:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    for name in ("lockdown", "seccomp", "isolation", "canary", "serve"):
+        importlib.import_module(f"{GUEST_PACKAGE}.{name}")
 
 
 def load_runtime(path: str | None) -> Any:
@@ -141,132 +142,6 @@ def warm_up(runtime: Any) -> None:
         json.loads(json.dumps(list(handler.handle(op, args, items))))
     "é".encode("utf-16").decode("utf-16")
     random.Random(b"text seeds are hashed")
-
-
-def _pidfd_of(process: int) -> int:
-    """A handle of a process that is never reused for another."""
-    if not hasattr(os, "pidfd_open"):
-        raise OSError("needs Linux 5.3 or newer")
-    return os.pidfd_open(process)
-
-
-class Isolation:
-    """What was given up (`layers`), what could not be (`missing`, with the reason), and what workers need."""
-
-    def __init__(self, without: list[str], uid: int) -> None:
-        from evoenv.sandbox.guest import lockdown
-
-        self._lockdown = lockdown
-        self._without = without
-        self._uid = uid
-        self.layers: list[str] = []
-        self.missing: dict[str, str] = {}
-        self.ruleset: int | None = None
-        self.program: bytes | None = None
-        self.parent_death = True
-        self.pidfd = False
-
-    def _take(self, layer: str, action: Callable[[], object]) -> bool:
-        """One layer: on the list if it worked, under `missing` with the reason if not."""
-        try:
-            if layer in self._without:
-                raise OSError("left off on request")
-            action()
-        except (OSError, ValueError) as error:
-            self.missing[layer] = str(error)
-            return False
-        self.layers.append(layer)
-        return True
-
-    def apply(self) -> None:
-        lockdown = self._lockdown
-        names = self._choose_namespaces()
-        if "user" in names or not names:
-            self._drop_user()
-        if names:
-            lockdown.enter_namespaces(names)
-            self.layers.append("namespaces:" + ",".join(names))
-            if "pid" in names:
-                self._stay_behind_as_keeper()
-            if "mnt" in names:
-                lockdown.leave_file_system()
-        if names and "user" not in names:
-            self._drop_user()
-        self._take("capabilities", lockdown.drop_capabilities)
-        self._take("no-new-privs", lockdown.forbid_new_privileges)
-        self._take("untraceable", lambda: lockdown.set_traceable(False))
-        self._take("landlock", self._landlock)
-        self._take("seccomp", self._seccomp)
-        self.parent_death = self._take("parent-death", lambda: None if sys.platform == "linux" else self._no_linux())
-        if self.parent_death and "pid" in names:
-            lockdown.die_with_parent(0)  # the keeper is outside the namespace: it has no number in here
-        self._take("rlimits", lambda: None)
-        self.pidfd = self._take("pidfd", lambda: os.close(_pidfd_of(os.getpid())))
-
-    @staticmethod
-    def _no_linux() -> None:
-        raise OSError("only Linux has it")
-
-    def _drop_user(self) -> None:
-        if os.getuid() != 0:
-            self.missing["uid"] = "the host is not root: workers run as its user, behind the other layers"
-            return
-        self._take("uid", lambda: self._lockdown.drop_user(self._uid, self._uid))
-
-    def _choose_namespaces(self) -> list[str]:
-        """The best plan that works here, tried in a throw-away child."""
-        if "namespaces" in self._without:
-            self.missing["namespaces"] = "left off on request"
-            return []
-        lockdown, root = self._lockdown, os.getuid() == 0
-        best, reason = list(NAMESPACE_PLANS[0]), ""
-
-        def attempt() -> None:
-            if root and "user" in names and "uid" not in self._without:
-                lockdown.drop_user(self._uid, self._uid)
-            lockdown.enter_namespaces(names)
-            if "pid" in names:
-                child = os.fork()
-                if child == 0:
-                    os._exit(0)
-                os.waitpid(child, 0)
-            if "mnt" in names:
-                lockdown.leave_file_system()
-
-        for names in NAMESPACE_PLANS:
-            if "user" not in names and not root:
-                continue
-            why = lockdown.failure_in_child(attempt)
-            if why is None:
-                lost = [name for name in best if name not in names]
-                if lost and reason:
-                    self.missing["namespaces:" + ",".join(lost)] = reason
-                return list(names)
-            reason = reason or why
-        self.missing["namespaces"] = reason
-        return []
-
-    def _stay_behind_as_keeper(self) -> None:
-        """Fork PID 1 of the new namespace; the caller goes on as that one, the keeper only waits for it."""
-        child = os.fork()
-        if child == 0:
-            return
-        self._lockdown.close_descriptors(0)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        os._exit(status if status >= 0 else 128 - status)
-
-    def _landlock(self) -> None:
-        self.ruleset = self._lockdown.landlock_deny_all()
-        self._lockdown.landlock_restrict(self.ruleset)
-
-    def _seccomp(self) -> None:
-        from evoenv.sandbox.guest import seccomp
-
-        program = seccomp.build_filter()
-        why = self._lockdown.failure_in_child(lambda: self._lockdown.filter_system_calls(program))
-        if why is not None:
-            raise OSError(why)
-        self.program = program
 
 
 class Zygote:
@@ -360,38 +235,31 @@ class Zygote:
 def main() -> None:
     options = json.loads(sys.argv[1])
     control = socket.socket(fileno=0)
+    register_guest_package(str(Path(__file__).resolve().parent))
+    preload()
+    from evoenv.sandbox.guest import isolation, lockdown
+
     try:
-        host: int | None = _pidfd_of(os.getppid())
+        host: int | None = isolation.pidfd_of(os.getppid())
     except OSError:
         host = None
-    directory = str(Path(__file__).resolve().parent)
-    register_guest_package(directory)
-    for name in PRELOADED:
-        importlib.import_module(name)
-    for name in PRELOADED_WHERE_PRESENT:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-    for name in ("lockdown", "seccomp", "canary", "serve"):
-        importlib.import_module(f"{GUEST_PACKAGE}.{name}")
-    from evoenv.sandbox.guest import lockdown
-
     runtime = load_runtime(options["runtime"])
     if options["runtime"] is None:
         warm_up(runtime)
     base_bytes = lockdown.mapped_bytes()
     os.environ.clear()
     sys.argv.clear()
-    isolation = Isolation(options["without"], options["uid"])
-    isolation.apply()
+    given_up = isolation.Isolation(options["without"], options["uid"])
+    given_up.apply()
     sys.path.clear()
     sys.path_importer_cache.clear()
     gc.collect()
     gc.freeze()
     gc.disable()
-    ready = {"layers": isolation.layers, "missing": isolation.missing, "python": sys.version.split()[0]}
+    ready = {"layers": given_up.layers, "missing": given_up.missing, "python": sys.version.split()[0]}
     control.sendall(json.dumps(ready).encode() + b"\n")
     try:
-        Zygote(control, runtime, isolation, base_bytes).run(host)
+        Zygote(control, runtime, given_up, base_bytes).run(host)
     finally:
         os._exit(0)  # nothing is left to tidy, and a finaliser could only get in the way
 
