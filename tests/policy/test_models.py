@@ -394,3 +394,52 @@ def test_smollm2_is_whole_and_its_tokenizer_is_the_one_it_was_trained_with() -> 
     (sample,) = LocalPolicy(model, tokenizer).sample([Request("q", "solver", messages, temperature=0.0, max_tokens=40)])
     assert "Paris" in sample.text
     assert sample.finish_reason == "stop"
+
+
+# --------------------------------------------------------------------------- the hub
+
+
+def resolve_from_hub(tmp_path: Path, source: Path, *, name: str = "someone/tiny", lie: str | None = None) -> str:
+    """What `resolve_model` says in a process whose hub is a real server on loopback."""
+    script = Path(__file__).with_name("hub_server.py")
+    command = [sys.executable, str(script), "someone/tiny", str(source), *(["--lie", lie] if lie else [])]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        address = f"http://127.0.0.1:{int(server.stdout.readline())}"
+        program = f"""
+from pathlib import Path
+from evoenv.errors import ModelError
+from evoenv.policy.models import resolve_model
+try:
+    print(resolve_model({name!r}, cache=Path({str(tmp_path / "cache")!r}), progress=False))
+except ModelError as error:
+    print(error)
+"""
+        outside = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
+        environment = {**outside, "HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "hub"), "HF_HUB_DISABLE_XET": "1"}
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+    finally:
+        server.kill()
+        server.wait()
+
+
+def test_a_hub_id_is_downloaded_checked_and_found_again(tiny_directories: dict[str, Path], tmp_path: Path) -> None:
+    first = Path(resolve_from_hub(tmp_path, tiny_directories["qwen3"]))
+    assert first.is_relative_to(tmp_path / "hub")
+    load_model(first)
+    assert Path(resolve_from_hub(tmp_path, tmp_path, name="someone/tiny")) == first, "from the hub's cache"
+    assert "hub: " in resolve_from_hub(tmp_path, tiny_directories["qwen3"], name="someone/else")
+
+
+def test_a_hub_file_with_another_digest_than_stated_is_refused(
+    tiny_directories: dict[str, Path], tmp_path: Path
+) -> None:
+    for _ in range(2):  # the second time it must not come from the hub's cache
+        message = resolve_from_hub(tmp_path, tiny_directories["llama"], lie="model.safetensors")
+        assert "hub: someone/tiny/model.safetensors" in message
+        assert "expected " + "0" * 64 in message

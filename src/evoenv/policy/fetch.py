@@ -296,9 +296,12 @@ def from_hub(repository: str, bar: Bar) -> Path:
     for file in files:
         expected = getattr(file.lfs, "sha256", None)
         if expected:
-            with (directory / file.rfilename).open("rb") as stream, bar.task(f"checking {file.rfilename}", file.size):
-                _check_digest(
-                    f"{repository}/{file.rfilename} ({human_bytes(file.size or 0)})", sha256_of(stream), expected
-                )
+            path = directory / file.rfilename
+            with path.open("rb") as stream, bar.task(f"checking {file.rfilename}", file.size):
+                got = sha256_of(stream)
+            if got != expected:
+                path.resolve().unlink(missing_ok=True)  # else the hub's cache would hand it out next time
+                path.unlink(missing_ok=True)
+            _check_digest(f"{repository}/{file.rfilename} ({human_bytes(file.size or 0)})", got, expected)
     check_model_directory(directory)
     return directory

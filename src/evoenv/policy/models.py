@@ -56,7 +56,7 @@ def resolve_model(name: str, *, cache: Path | None = None, offline: bool = False
     if name == TINY_MODEL:
         return _tiny(models / TINY_MODEL)
     path = Path(name).expanduser()
-    if path.exists():
+    if _exists(path):
         return _local(path, models, bar)
     tried: list[tuple[str, str]] = [("local path", f"{path} does not exist")]
 
@@ -94,6 +94,13 @@ def resolve_model(name: str, *, cache: Path | None = None, offline: bool = False
     if found is None:
         raise _not_found(name, tried)
     return found
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name too long or with a null byte is no path
+        return False
 
 
 def _known_names() -> str:

@@ -88,7 +88,9 @@ class LocalPolicy:
             from evoenv.training.update import Trainer
 
             learner = Trainer(model, tokenizer, training, device=device, seed=seed)
-        return cls(model, tokenizer, learner=learner, batch_tokens=config.sample_batch_tokens)
+        # Two cores are busy with 64 rows; a GPU is not.
+        max_rows = MAX_ROWS if device.type == "cpu" else 4 * MAX_ROWS
+        return cls(model, tokenizer, learner=learner, batch_tokens=config.sample_batch_tokens, max_rows=max_rows)
 
     @property
     def trainable(self) -> bool:
