@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from evoenv.errors import EvoEnvError
 
-COMMANDS = ("validate", "play", "envs", "doctor")
+COMMANDS = ("train", "synth", "validate", "play", "envs", "doctor")
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -54,6 +54,12 @@ class Clock:
     began: float = field(default_factory=time.perf_counter)
     sampling: float = 0.0
     updating: float = 0.0
+    tokens: int = 0
+    """Sampled by this process, without what a stopped one had left."""
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.tokens / self.sampling if self.sampling > 0 else 0.0
 
     def metrics(self) -> dict[str, float]:
         step = time.perf_counter() - self.began

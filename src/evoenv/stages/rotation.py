@@ -59,8 +59,8 @@ def _tokens(run: Run, step: int) -> dict[str, float]:
     """Tokens sampled, by what for; and how fast, as far as this process sampled them."""
     tokens = run.store.tokens(step)
     metrics = {f"tokens/{purpose}": float(count) for purpose, count in tokens.items()}
-    if run.clock.sampling > 0:
-        metrics["time/tokens_per_second"] = sum(tokens.values()) / run.clock.sampling
+    if run.clock.tokens:
+        metrics["time/tokens_per_second"] = run.clock.tokens_per_second
     return metrics
 
 

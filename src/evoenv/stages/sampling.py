@@ -50,6 +50,7 @@ def ask(run: Run, step: int, stage: Stage, asked: Sequence[Asked]) -> Iterator[S
         if (sample.request_id, sample.index) in kept:
             continue
         run.store.add_sample(step, sample)
+        run.clock.tokens += len(sample.token_ids)
         done += 1
         run.observer.progress(step, stage, done, len(wanted))
         yield sample

@@ -1,0 +1,281 @@
+"""Watching a run: what the store says about the current step, in numbers (a snapshot) and in one line per stage.
+
+A view reads the store and nothing else, in the run's own thread, so that what is shown after a resume is what would
+have been shown without the stop.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from evoenv.config import Config
+from evoenv.pool.store import Stage, Store
+from evoenv.records import StepSummary
+from evoenv.stages.context import Observer
+
+FUNNEL = ("proposed", "L1 source", "L2 runs", "L3 repeatable", "L4 varies", "L5 scorer", "review", "calibration")
+"""What each bar counts: the candidates that passed it. The last bar, `admitted`, is novelty's."""
+TRENDS = (
+    "generator/reward",
+    "calibration/pass_rate",
+    "solver/score",
+    "solver/right",
+    "solver/format_ok",
+    "solver/zero_variance",
+)
+"""Metrics that a view shows with their history."""
+EVENTS_KEPT = 50
+REFUSALS = {
+    "layer": "by validation",
+    "review": "by review",
+    "too-hard": "too hard",
+    "too-easy": "too easy",
+    "gate": "not novel",
+    "batch-duplicate": "duplicate in the batch",
+}
+"""Fates in words, in the order of the rules."""
+
+
+@dataclass
+class Snapshot:
+    """All that a view shows, as plain values."""
+
+    command: str
+    place: str
+    steps: int
+    trains: bool = True
+    step: int = 0
+    stage: Stage | None = None
+    done: int = 0
+    total: int = 0
+    began: float = field(default_factory=time.monotonic)
+    step_began: float = field(default_factory=time.monotonic)
+    step_seconds: float | None = None
+    """What a step takes, by the last few; None before the first is done."""
+    funnel: tuple[int | None, ...] = (None,) * 9
+    """Counts along FUNNEL, then admitted; None where a stage has not got there."""
+    active: int = 0
+    few_shot: int = 0
+    originals: int = 0
+    admitted: int = 0
+    """Generated environments that ever entered the pool."""
+    trends: dict[str, list[float]] = field(default_factory=dict)
+    events: deque[tuple[int, Stage, str]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
+    """(step, stage, line), oldest first."""
+    stopping: str = ""
+    """Why the run will stop after this stage."""
+
+    def seconds_left(self, now: float) -> float | None:
+        if self.step_seconds is None:
+            return None
+        left = self.step_seconds * (self.steps - self.step)
+        if self.stage is not None:
+            left += max(0.0, self.step_seconds - (now - self.step_began))
+        return left
+
+
+class Watch(Observer):
+    """Keeps a snapshot up to date; `said` is called with every finished stage's line."""
+
+    def __init__(
+        self, store: Store, config: Config, command: str, *, trains: bool = True, steps: int | None = None
+    ) -> None:
+        self.store = store
+        self.config = config
+        self.snapshot = Snapshot(command, str(store.directory), steps or config.run.steps, trains)
+        self._last_read = 0.0
+        self._stage_began = time.monotonic()
+        self._read_pool()
+        self._read_trends()
+
+    def stage(self, step: int, stage: Stage) -> None:
+        shown = self.snapshot
+        if shown.stage is not None and shown.step == step:
+            self._finished(step, shown.stage)
+        if shown.step != step:
+            shown.step, shown.step_began = step, time.monotonic()
+            self._read_pool()
+        shown.stage, shown.done, shown.total = stage, 0, 0
+        self._stage_began = time.monotonic()
+        self._read_funnel()
+
+    def progress(self, step: int, stage: Stage, done: int, total: int) -> None:
+        shown = self.snapshot
+        shown.done, shown.total = done, total
+        if time.monotonic() - self._last_read > 0.5:
+            self._read_funnel()
+
+    def summary(self, summary: StepSummary) -> None:
+        self._finished(summary.step, "rotated")
+        self.snapshot.stage = None
+        self._read_funnel()
+        self._read_pool()
+        self._read_trends()
+
+    def said(self, step: int, stage: Stage, line: str, seconds: float) -> None:
+        """A stage is done."""
+        self.snapshot.events.append((step, stage, line))
+
+    def stopping(self, reason: str) -> None:
+        """A stop was asked for: the current stage is finished first."""
+        self.snapshot.stopping = reason
+
+    def close(self) -> None:
+        """Leave the screen."""
+
+    # ----------------------------------------------------------------- reading the store
+
+    def _finished(self, step: int, stage: Stage) -> None:
+        line = stage_line(self.store, step, stage)
+        if line:
+            self.said(step, stage, line, time.monotonic() - self._stage_began)
+
+    def _read_funnel(self) -> None:
+        self._last_read = time.monotonic()
+        self.snapshot.funnel = funnel(self.store, self.snapshot.step)
+
+    def _read_pool(self) -> None:
+        members = self.store.pool().members.values()
+        shown = self.snapshot
+        shown.active = sum(member.active for member in members)
+        shown.few_shot = sum(member.original or not member.active for member in members)
+        shown.originals = sum(member.original and member.active for member in members)
+        shown.admitted = sum(not member.original for member in members)
+
+    def _read_trends(self) -> None:
+        self.snapshot.trends = {name: [value for _, value in self.store.metric(name)] for name in TRENDS}
+        seconds = [value for _, value in self.store.metric("time/step")][-5:]
+        self.snapshot.step_seconds = sum(seconds) / len(seconds) if seconds else None
+
+
+class PlainView(Watch):
+    """One line per stage and step, for logs and pipes."""
+
+    def __init__(
+        self, store: Store, config: Config, command: str, write: Callable[[str], None], **options: object
+    ) -> None:
+        super().__init__(store, config, command, **options)  # type: ignore[arg-type]
+        self._write = write
+
+    def said(self, step: int, stage: Stage, line: str, seconds: float) -> None:
+        super().said(step, stage, line, seconds)
+        took = f"  ({seconds:.1f} s)" if seconds >= 0.05 else ""
+        self._write(f"step {step}/{self.snapshot.steps}  {stage:<10}  {line}{took}")
+
+    def summary(self, summary: StepSummary) -> None:
+        super().summary(summary)
+        remaining = (self.snapshot.steps - summary.step) * (self.snapshot.step_seconds or 0.0)
+        more = f", about {duration(remaining)} left" if remaining > 0 else ""
+        self._write(
+            f"step {summary.step}/{self.snapshot.steps}  done        in {duration(summary.metrics['time/step'])}{more}"
+        )
+
+    def stopping(self, reason: str) -> None:
+        super().stopping(reason)
+        self._write(reason)
+
+
+class Watchers:
+    """Several observers as one."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._observers = observers
+
+    def stage(self, step: int, stage: Stage) -> None:
+        for observer in self._observers:
+            observer.stage(step, stage)
+
+    def progress(self, step: int, stage: Stage, done: int, total: int) -> None:
+        for observer in self._observers:
+            observer.progress(step, stage, done, total)
+
+    def summary(self, summary: StepSummary) -> None:
+        for observer in self._observers:
+            observer.summary(summary)
+
+
+# --------------------------------------------------------------------------- the store in words and numbers
+
+
+def funnel(store: Store, step: int) -> tuple[int | None, ...]:
+    """Candidates proposed, past L1 to L5, past review, past calibration, admitted; None where it is not known yet."""
+    layers, fates = store.layer_counts(step), store.fate_counts(step)
+    proposed = sum(layers.values())
+    passed = [sum(count for reached, count in layers.items() if reached >= layer) for layer in range(1, 6)]
+    if not fates:
+        return (proposed, *passed, None, None, None)
+    reviewed = proposed - fates.get("layer", 0) - fates.get("review", 0)
+    calibrated = reviewed - fates.get("too-hard", 0) - fates.get("too-easy", 0)
+    return (proposed, *passed, reviewed, calibrated, fates.get("admitted", 0))
+
+
+def stage_line(store: Store, step: int, stage: Stage) -> str:
+    """What a finished stage came to, in one line; empty where it had nothing to do."""
+    metrics = store.metrics(step)
+
+    def number(name: str, form: str) -> str:
+        return format(metrics[name], form) if name in metrics else "–"
+
+    if stage == "generated":
+        count, prompts = len(store.candidates(step)), len(store.requests(step, "generate"))
+        return f"{plural(count, 'candidate')} from {plural(prompts, 'prompt')}"
+    if stage == "validated":
+        _, *passed = funnel(store, step)[:6]
+        codes = Counter(report.findings[0].code for report in store.reports(step).values() if report.findings)
+        common = ", ".join(f"{code} ×{count}" for code, count in codes.most_common(3))
+        reached = " → ".join(f"L{layer} {count}" for layer, count in enumerate(passed, 1))
+        return f"{reached}" + (f"; most often {common}" if common else "")
+    if stage == "reviewed":
+        verdicts = Counter(review.verdict for found in store.reviews(step).values() for review in found)
+        return ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+    if stage == "calibrated":
+        rates = [f"{item.pass_rate:.2f}" for item in store.calibrations(step).values()]
+        return f"pass rates {', '.join(rates[:8])}{' …' if len(rates) > 8 else ''}" if rates else ""
+    if stage == "decided":
+        return _decided_line(store, step, number("generator/reward", "+.2f"))
+    if stage == "solved":
+        if "solver/score" not in metrics:
+            return ""
+        return (
+            f"mean score {number('solver/score', '.3f')}, fully right {number('solver/right', '.0%')}, "
+            f"no signal in {number('solver/zero_variance', '.0%')} of the groups"
+        )
+    if stage == "updated":
+        if "loss/total" not in metrics:
+            return ""
+        return (
+            f"{number('groups/kept', '.0f')} groups kept, loss {number('loss/total', '+.4f')}, "
+            f"gradient norm {number('grad/norm', '.3f')}"
+        )
+    retired = int(metrics.get("pool/retired", 0))
+    return (
+        f"pool: {number('pool/active', '.0f')} active, {number('pool/few_shot', '.0f')} examples"
+        + (f", {retired} retired" if retired else "")
+        + (f"; {number('time/tokens_per_second', ',.0f')} tokens/s" if "time/tokens_per_second" in metrics else "")
+    )
+
+
+def _decided_line(store: Store, step: int, reward: str) -> str:
+    decisions, reports = store.decisions(step), store.reports(step)
+    names = [reports[item.candidate_id].class_name or item.candidate_id for item in decisions if item.admitted]
+    fates = store.fate_counts(step)
+    refused = ", ".join(f"{fates[name]} {words}" for name, words in REFUSALS.items() if fates.get(name))
+    admitted = f"admitted {', '.join(names)}" if names else "none admitted"
+    return f"{admitted}" + (f"; refused {refused}" if refused else "") + f"; mean reward {reward}"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """`42 s`, `7 min 05 s`, `3 h 20 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
