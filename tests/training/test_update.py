@@ -12,6 +12,7 @@ from transformers import Gemma2Config, Gemma2ForCausalLM, MistralConfig, Mistral
 from evoenv.config import TrainingConfig
 from evoenv.errors import ConfigError, PolicyError
 from evoenv.records import Group
+from evoenv.training import attention
 from evoenv.training.batching import build_rows
 from evoenv.training.logprobs import Scorer
 from evoenv.training.optimizer import learning_rate
@@ -269,6 +270,16 @@ def tiny(config: Any, model: Any, **settings: Any) -> Any:
 
 def test_sliding_windows_are_kept_when_packed() -> None:
     check_against_plain(tiny(MistralConfig, MistralForCausalLM, sliding_window=5), packs=True, splits_head=True)
+
+
+@pytest.mark.parametrize("fold", [0, 1 << 22])
+@pytest.mark.parametrize("window", [None, 5])
+def test_long_texts_are_attended_to_block_by_block(
+    fold: int, window: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attention, "QUERY_BLOCK", 4)
+    monkeypatch.setattr(attention, "FOLD_LIMIT", fold)
+    check_against_plain(tiny(MistralConfig, MistralForCausalLM, sliding_window=window), packs=True, splits_head=True)
 
 
 def test_a_model_with_soft_caps_takes_the_plain_way() -> None:

@@ -11,6 +11,7 @@ from evoenv.training.logprobs import MicroBatch
 from evoenv.training.loss import Surrogate
 
 ROLES = ("solver", "generator")
+SIDES = ("low", "high", "dual")
 
 
 class TokenColumns:
@@ -47,7 +48,7 @@ class Tally:
         for role, mine in zip(ROLES, (solver, ~solver), strict=True):
             self._add(f"tokens/{role}", mine)
             self._add(f"loss/{role}", share * mine)
-            for side in ("low", "high", "dual"):
+            for side in SIDES:
                 self._add(f"clip/{role}_{side}", getattr(surrogate, f"clipped_{side}") & mine)
         if kl is not None:
             self._add("loss/kl", kl.detach() * columns.kl_means[part])
@@ -64,21 +65,20 @@ class Tally:
         self._sums["loss/total"] += total
 
     def metrics(self) -> dict[str, float]:
-        """Losses and norms as means over optimiser steps, the rest as means over tokens."""
+        """Losses and norms as means over optimiser steps, the rest as means over tokens; no mean over nothing."""
         sums, steps = self._sums, max(1, self.steps)
         tokens = {role: sums[f"tokens/{role}"] for role in ROLES}
-        everything = max(1.0, sum(tokens.values()))
+        everything = sum(tokens.values())
         result = {f"tokens/{role}": tokens[role] for role in ROLES}
         result["tokens/computed"] = float(self.fed_tokens)
         for name in ("loss/total", "loss/solver", "loss/generator", "loss/kl", "grad/norm"):
             result[name] = sums[name] / steps
-        for name in ("ratio/mean", "logprob/gap_mean"):
-            result[name] = sums[name] / everything
-        for name in ("ratio/max", "logprob/gap_max"):
-            result[name] = self._largest[name]
+        if everything:
+            result |= {name: sums[name] / everything for name in ("ratio/mean", "logprob/gap_mean")}
+            result |= self._largest
         for role in ROLES:
-            for side in ("low", "high", "dual"):
-                result[f"clip/{role}_{side}"] = sums[f"clip/{role}_{side}"] / max(1.0, tokens[role])
+            if tokens[role]:
+                result |= {f"clip/{role}_{side}": sums[f"clip/{role}_{side}"] / tokens[role] for side in SIDES}
         return result
 
     def _add(self, name: str, values: Tensor) -> None:
