@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from evoenv.errors import InputError, PolicyError
+from evoenv.policy.local import decode, kv
+from evoenv.policy.local.draft import Draft
 from evoenv.policy.local.plain import PlainDecoder
 from evoenv.policy.local.policy import LocalPolicy
 from evoenv.policy.local.prompts import encode_messages
@@ -133,6 +137,36 @@ def test_a_small_budget_changes_the_memory_and_not_the_samples(tiny_models: Tiny
     }
     for key, sample in got.items():
         assert sample.logprobs == pytest.approx(expected[key].logprobs, abs=1e-4)
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_scheduling_never_changes_what_is_sampled(
+    tiny_models: Tiny, monkeypatch: pytest.MonkeyPatch, data: st.DataObject
+) -> None:
+    model, tokenizer = tiny_models["llama"]
+    # Little room at first, so that short answers already make rows grow and push each other out.
+    monkeypatch.setattr(decode, "FIRST_GUESS", 4)
+    monkeypatch.setattr(decode, "LEAST_ROOM", 4)
+    monkeypatch.setattr(kv, "_BLOCK", 4)
+    shapes = data.draw(
+        st.lists(st.tuples(st.integers(1, 60), st.integers(1, 4), st.integers(1, 40)), min_size=1, max_size=6)
+    )
+    requests = [
+        ask(f"r{n}", "z" * width, count=count, max_tokens=length, seed=n)
+        for n, (width, count, length) in enumerate(shapes)
+    ]
+    longest = max(len(encode_messages(tokenizer, request.messages)) + request.max_tokens for request in requests)
+    budget = longest + data.draw(st.integers(0, 200), label="spare budget")
+    policy = LocalPolicy(model, tokenizer, batch_tokens=budget, max_rows=data.draw(st.integers(1, 9), label="rows"))
+    got = by_key(list(policy.sample(requests)))
+    assert policy.stats.peak_tokens <= budget
+    for request in requests:
+        for index in range(request.count):
+            alone = Draft(request, index, got[request.id, index].prompt_ids, policy._rules)
+            (draft,) = PlainDecoder(model, budget=10**6, max_rows=1).run([[alone]])
+            assert got[request.id, index].token_ids == tuple(draft.tokens)
 
 
 def test_limits_end_tokens_and_text(tiny_models: Tiny) -> None:

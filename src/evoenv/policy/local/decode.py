@@ -36,6 +36,7 @@ PADDING_SHARE = 0.125
 """Prompts that differ by more than this do not share a prefill."""
 FIRST_GUESS = 256
 """Room for an answer before any answer has shown its length."""
+LEAST_ROOM = 64
 
 
 @dataclass(slots=True)
@@ -153,7 +154,7 @@ class CohortDecoder:
     def _room(self, units: Sequence[Unit]) -> int:
         """Columns to give each row at first: a quarter more than answers took so far, never more than they may take."""
         usual = int(1.25 * self._finished_tokens / self._finished) + 16 if self._finished else FIRST_GUESS
-        return min(max(unit.most for unit in units), max(usual, 64))
+        return min(max(unit.most for unit in units), max(usual, LEAST_ROOM))
 
     @torch.inference_mode()
     def _make_room(self, pending: deque[Unit], cohorts: list[Cohort]) -> bool:
