@@ -10,6 +10,9 @@ import pytest
 
 from evoenv.sandbox.host import Limits, Sandbox
 
+# Helpers of these tests are plain files beside them, whatever import mode pytest is in.
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "attacks")]
+
 RAW_RUNTIME = Path(__file__).parent / "attacks" / "raw_runtime.py"
 QUICK = Limits(cpu_s=0.2, wall_s=5.0, memory_mb=96, reply_mb=4, deaths_per_call=4)
 

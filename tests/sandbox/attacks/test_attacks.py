@@ -64,6 +64,24 @@ def _interpreter_for_nobody(directory: Path) -> tuple[Path, dict[str, str]]:
     return binary, {"LD_LIBRARY_PATH": str(home / "lib"), "PYTHONHOME": str(home)}
 
 
+IN_A_CONTAINER = """
+import os, sys
+from evoenv.sandbox.guest import lockdown, seccomp
+EPERM, ENOSYS = 0x00050001, 0x00050026
+refused = {
+    "x86_64": {272: EPERM, 165: EPERM, 155: EPERM, 444: ENOSYS},
+    "aarch64": {97: EPERM, 40: EPERM, 41: EPERM, 444: ENOSYS},
+}
+program = seccomp._load(seccomp.OFFSET_NUMBER)
+for number, verdict in refused[os.uname().machine].items():  # unshare, mount, pivot_root, landlock_create_ruleset
+    program += seccomp._when_number_is(number, seccomp._return(verdict))
+lockdown.forbid_new_privileges()
+lockdown.filter_system_calls(program + seccomp._return(seccomp.ALLOW))
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+"""What a container's default profile and an older kernel leave: no namespaces, no mounts, no Landlock."""
+
+
 @pytest.fixture(scope="session")
 def public_directory() -> Iterator[Path]:
     """Not one of pytest's, which are private to root."""
@@ -74,10 +92,13 @@ def public_directory() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def reports(public_directory: Path) -> Callable[[str], dict[str, Any]]:
-    """The suite's report in a mode of the runner, or `unprivileged`; each run once."""
+    """The suite's report in a mode of the runner, `unprivileged` or in a `container`; each run once."""
 
     @cache
     def report(mode: str) -> dict[str, Any]:
+        if mode == "container":
+            command = [sys.executable, "-c", IN_A_CONTAINER, str(HERE / "runner.py"), "protected"]
+            return _run(command, environment={"PYTHONPATH": str(SOURCE)})
         if mode != "unprivileged":
             return _run([sys.executable, str(HERE / "runner.py"), mode], environment={"PYTHONPATH": str(SOURCE)})
         directory = public_directory
@@ -119,6 +140,13 @@ def test_no_attack_succeeds_for_the_user_who_runs_the_tests(reports: Callable[[s
 def test_no_attack_succeeds_unprivileged(reports: Callable[[str], dict[str, Any]]) -> None:
     report = reports("unprivileged")
     assert "uid" not in report["layers"]
+    _assert_nothing_succeeded(report)
+
+
+@pytest.mark.slow
+def test_no_attack_succeeds_where_a_container_forbids_namespaces(reports: Callable[[str], dict[str, Any]]) -> None:
+    report = reports("container")
+    assert not [layer for layer in report["layers"] if layer.startswith(("namespaces", "landlock"))]
     _assert_nothing_succeeded(report)
 
 

@@ -124,11 +124,11 @@ class Server:
             for result in handler.handle(op, request["args"], request["items"]):
                 results.append(result)
                 finished += 1
-                progress[0] = finished
                 if time.monotonic() >= flush_at or len(results) >= FLUSH_ITEMS:
                     self._send(nonce, results, False, None)
                     results = []
                     flush_at = time.monotonic() + FLUSH_AFTER_S
+                progress[0] = finished  # after the sending, whose time is not the next item's
         except BaseException as escaped:
             error = [type(escaped).__name__, str(escaped)[:400]]
         self._send(nonce, results, True, error)
