@@ -37,7 +37,7 @@ def watched(tmp_path_factory):
 
 def test_the_funnel_counts_who_passed_what(watched):
     store, _, snapshot, _ = watched
-    # step 1, by the hand-made table of the loop's tests: 14 candidates, one refused by review, one too hard, one too easy
+    # step 1 is the hand-made table of the loop's tests: one refused by review, one too hard, one too easy
     assert funnel(store, 1) == (14, 11, 10, 9, 8, 7, 6, 4, 2)
     assert funnel(store, 3) == (0, 0, 0, 0, 0, 0, None, None, None)
     assert snapshot.funnel == funnel(store, 2)

@@ -1,0 +1,184 @@
+"""`evoenv synth` against a real server on loopback: a pool, budgets, a dry run, a kill half-way and what follows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evoenv.cli import main
+from evoenv.pool.store import Store
+
+pytestmark = pytest.mark.sandbox
+
+SETTINGS = (
+    # the scripted environments are variations of one: only the very same source is a duplicate here
+    "--set", "novelty.embedder=hashing", "--set", "novelty.gate=0.9999", "--set", "calibration.instances=6",
+    "--set", "generator.prompts=4", "--set", "solver.difficulty=1", "--set", "endpoint.concurrency=3",
+)  # fmt: skip
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[str]:
+    script = Path(__file__).with_name("synth_server.py")
+    process = subprocess.Popen([sys.executable, str(script), *arguments], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with serving() as address:
+        yield address
+
+
+@pytest.fixture(autouse=True)
+def no_key_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+def asked(server: str) -> int:
+    with urllib.request.urlopen(f"{server}/stats") as reply:
+        return int(json.load(reply)["asked"])
+
+
+def begin(server: str, run: Path, candidates: int, *more: str) -> list[str]:
+    own = ["--base-url", f"{server}/v1", "--model", "author-1", "--candidates", str(candidates), "--run", str(run)]
+    return ["synth", *own, *SETTINGS, *more]
+
+
+def contents(run: Path) -> dict[str, Any]:
+    """All that must not depend on when answers came or whether the run was stopped."""
+    with Store.read(run) as store:
+        steps = range(1, store.last_step() + 1)
+        return {
+            "candidates": [store.candidates(step) for step in steps],
+            "decisions": [store.decisions(step) for step in steps],
+            "reviews": [store.reviews(step) for step in steps],
+            "calibrations": [store.calibrations(step) for step in steps],
+            "environments": store.environments(),
+        }
+
+
+def test_a_pool_is_built_out_of_a_served_model_and_more_may_be_asked_for(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    assert main(begin(server, run, 10)) == 0
+    out = capsys.readouterr().out
+    assert "Proposed: 10 candidates" in out
+    assert "3 steps in" in out
+    with Store.read(run) as store:
+        assert [len(store.candidates(step)) for step in (1, 2, 3)] == [4, 4, 2]
+        generated = [record for record in store.environments() if not record.original]
+        assert generated
+        assert {record.name for record in generated} <= {"Fresh", "Second", "Third"}
+        assert not (run / "checkpoints").exists()
+        assert "solver/score" not in store.metrics(1)
+    spent = json.loads((run / "policy" / "endpoint.json").read_text())
+    assert spent["requests"] * 150 == spent["prompt_tokens"] + spent["completion_tokens"]
+    before = asked(server)
+    assert main(["synth", "--resume", "--run", str(run)]) == 0
+    assert asked(server) == before  # all there: nothing is asked again
+    assert main(["synth", "--resume", "--run", str(run), "--candidates", "15"]) == 0
+    assert "Proposed: 15 candidates" in capsys.readouterr().out
+    with Store.read(run) as store:
+        assert store.count_candidates() == 15
+        assert store.last_step() == 5
+
+
+def test_a_token_budget_stops_cleanly_and_continues_when_raised(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    assert main(begin(server, run, 8, "--token-budget", "900")) == 0
+    shown = capsys.readouterr().err
+    assert "budget used up" in shown
+    assert f"continue: evoenv synth --run {run} --resume" in shown.replace("\n", "")
+    with Store.read(run) as store:
+        assert store.count_candidates() < 8
+    assert main(["synth", "--run", str(run), "--resume", "--token-budget", "0"]) == 0
+    with Store.read(run) as store:
+        assert store.count_candidates() == 8
+
+
+def test_a_dry_run_shows_the_first_prompt_and_asks_nothing(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = asked(server)
+    prices = ("--input-price", "1", "--output-price", "2", "--money-budget", "3")
+    assert main(begin(server, tmp_path / "run", 100, "--dry-run", *prices)) == 0
+    shown = capsys.readouterr().out
+    assert "class " in shown
+    assert "```python" in shown
+    assert "100 candidates would be proposed" in shown
+    assert "costs at most" in shown
+    assert "would stop at 3 of money" in shown
+    assert asked(server) == before
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([], 2, "needs --base-url U and --model M"),
+        (["--base-url", "{server}/v1", "--candidates", "1"], 2, "needs --model M"),
+        (["--base-url", "{server}/v1", "--model", "author-1"], 2, "--candidates is 0"),
+        (["--base-url", "{server}/v1", "--model", "author-1", "--candidates", "-1"], 2, "--candidates is -1"),
+        (["--base-url", "localhost", "--model", "author-1", "--candidates", "1"], 2, "expected http:// or https://"),
+        (["--base-url", "{server}/v1", "--model", "nobody", "--candidates", "1"], 1, "does not know model 'nobody'"),
+        (["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--candidates", "1"], 1, "cannot reach"),
+        (["--base-url", "{server}/v1", "--model", "m", "--candidates", "1", "--money-budget", "1"], 2, "--input-price"),
+        (["--resume", "--dry-run"], 2, "leave --resume out"),
+        (["--resume", "--run", "{tmp}/none"], 2, "no run in"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_a_run_begins(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, words: str
+) -> None:
+    given = [argument.format(server=server, tmp=tmp_path) for argument in arguments]
+    run = [] if "--run" in given or "--dry-run" in given else ["--run", str(tmp_path / "run")]
+    assert main(["synth", *given, *run]) == code
+    assert words in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_run_killed_half_way_continues_to_the_same_pool_and_pays_for_nothing_twice(tmp_path: Path) -> None:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+    def command(server: str, run: Path) -> list[str]:
+        return [sys.executable, "-m", "evoenv", *begin(server, run, 12)]
+
+    with serving() as server:
+        subprocess.run(command(server, tmp_path / "whole"), check=True, env=environment, capture_output=True)
+        whole = asked(server)
+    with serving("--delay", "0.1") as server:
+        kills = 0
+        arguments = command(server, tmp_path / "killed")
+        for target in (whole // 3, 2 * whole // 3):
+            with subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL) as process:
+                deadline = time.monotonic() + 120
+                while asked(server) < target and time.monotonic() < deadline and process.poll() is None:
+                    time.sleep(0.02)
+                kills += process.poll() is None
+                process.kill()
+            arguments = [sys.executable, "-m", "evoenv", "synth", "--run", str(tmp_path / "killed"), "--resume"]
+        subprocess.run(arguments, check=True, env=environment, capture_output=True)
+        # what was in flight when the process died (three at a time) was paid for and not received
+        assert kills == 2
+        assert whole <= asked(server) <= whole + 3 * kills
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
