@@ -1,7 +1,7 @@
 """The procedural author: environments in the functional dialect, composed from parts, one for every index.
 
-    >>> program = Author(seed=0, split="train").compose(7)
-    >>> program.family, program.source                                  # doctest: +SKIP
+>>> program = Author(seed=0, split="train").compose(7)
+>>> program.family, program.source                                  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -12,16 +12,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evoenv.corpus.catalogue import Split, families
+from evoenv.corpus.chains import INPUT_SLOT
 from evoenv.corpus.domains import DOMAINS
-from evoenv.corpus.parts import Computation, Part, imports_of, slots_of, substitute
+from evoenv.corpus.parts import Computation, Part, imports_of, substitute
 from evoenv.corpus.planning import Plan, plan
+from evoenv.corpus.rewriting import text_literal
 from evoenv.corpus.scoring import FORMS, SCORERS
+from evoenv.corpus.screen import pointless
 from evoenv.errors import InputError
 from evoenv.records import derive_seed
 
 DRAWN_PARAMETER = 0.3
 """Share of parameters that are drawn and shown instead of being constants; at most one in a program."""
-LINE = 112
+TRIES = 100
+"""Programs of a family that may turn out pointless before the catalogue is to blame."""
 
 SLOT_NAMES: dict[str, tuple[str, ...]] = {
     "XS": ("xs", "nums", "values", "data", "items"),
@@ -56,6 +60,11 @@ class Program:
     description: str
     name: str
 
+    @property
+    def steps(self) -> tuple[Part, ...]:
+        """What is computed, in order."""
+        return tuple(part for part in self.parts if part.kind == "step")
+
 
 class Author:
     """Composes programs of one split; the same seed, split and index always give the same program."""
@@ -69,14 +78,23 @@ class Author:
     def compose(self, index: int) -> Program:
         """The program number `index`, of a family drawn at random from the split."""
         rng = random.Random(derive_seed("corpus", self.seed, self.split, index))
-        return _write(rng, rng.choice(self.families), self.split)
+        return self._compose(rng, rng.choice(self.families))
 
     def compose_family(self, family: str, index: int) -> Program:
         """The program number `index` of one family of the split."""
         if family not in self.families:
             raise InputError(f"the split {self.split!r} has no family {family!r}; it has {', '.join(self.families)}")
         rng = random.Random(derive_seed("corpus", self.seed, self.split, family, index))
-        return _write(rng, family, self.split)
+        return self._compose(rng, family)
+
+    def _compose(self, rng: random.Random, family: str) -> Program:
+        for _ in range(TRIES):
+            program = _write(rng, family, self.split)
+            if not pointless(program.source, program.parts):
+                return program
+        raise AssertionError(
+            f"{TRIES} programs of the family {family!r} were pointless; the last: {program.description}"
+        )
 
     def programs(self, count: int) -> Iterator[Program]:
         """The first `count` programs."""
@@ -106,7 +124,7 @@ def _write(rng: random.Random, family: str, split: Split) -> Program:
     shown = dict(slots)
     parts, steps, sentences, current = [sampler], list[str](), list[str](), ""
     for i, (part, code) in enumerate(zip(chain, codes, strict=True)):
-        values = dict(slots) if not i else {_input_slot(part): current}
+        values = dict(slots) if not i else {INPUT_SLOT[part.takes]: current}
         params, draw = _parameters(rng, part, names, may_draw="K" not in shown)
         if draw:
             lines.append(draw)
@@ -129,7 +147,7 @@ def _write(rng: random.Random, family: str, split: Split) -> Program:
     source = _PROGRAM.format(
         imports="\n".join(imports),
         name=name,
-        template=_literal(template),
+        template=text_literal(template),
         body=_indent("\n".join([*lines, *steps])),
         instance=f"{{{pairs}}}",
         answer=current,
@@ -141,7 +159,7 @@ def _write(rng: random.Random, family: str, split: Split) -> Program:
     return Program(source, family, tuple(parts), description, name)
 
 
-_PROGRAM = '''{imports}
+_PROGRAM = """{imports}
 
 
 class {name}(VerifiableEnvironment):
@@ -160,7 +178,7 @@ class {name}(VerifiableEnvironment):
 
     def scorer(self, y, z, a):
 {scorer}
-'''
+"""
 
 
 def _import_order(line: str) -> tuple[bool, str]:
@@ -183,10 +201,6 @@ def _sampling(rng: random.Random, planned: Plan, names: _Names) -> tuple[list[st
     slots = {slot: names.pick(SLOT_NAMES.get(slot, (slot.lower(),)), slot) for slot in domain.slots}
     code = substitute(planned.sampler.code, slots | planned.knobs)
     return [code], slots, Part("sampler", f"{domain.name}/{planned.sampler.name}", tuple(slots.items()))
-
-
-def _input_slot(part: Computation) -> str:
-    return {"ints": "XS", "word": "S", "int": "N"}[part.takes]
 
 
 def _parameters(
@@ -230,15 +244,6 @@ def _template(
 
 def _fill(text: str, values: dict[str, str]) -> str:
     return re.sub(r"\{([A-Z]+)\}", lambda match: values[match.group(1)], text)
-
-
-def _literal(pieces: Sequence[str]) -> str:
-    """One text literal, or one for each sentence where a line would be too long."""
-    quoted = ['"' + piece.replace("\n", "\\n") + '"' for piece in pieces]
-    whole = '"' + "".join(pieces).replace("\n", "\\n") + '"'
-    if len(whole) + 22 <= LINE:
-        return whole
-    return "(\n" + "".join(f"        {text}\n" for text in quoted) + "    )"
 
 
 def _render(rng: random.Random, first: Computation, shown: dict[str, str]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from evoenv.corpus.lists import QUANTITIES, STEPS
+from evoenv.corpus.list_quantities import QUANTITIES
+from evoenv.corpus.list_steps import STEPS
 from evoenv.corpus.numbers import SCALARS, TOUCHES
 from evoenv.corpus.parts import Computation
 from evoenv.corpus.searches import SEARCHES

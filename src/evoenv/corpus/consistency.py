@@ -11,8 +11,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from evoenv.corpus.catalogue import COMPUTATIONS
+from evoenv.corpus.chains import run_chain
+from evoenv.corpus.parts import Part
 from evoenv.corpus.reading import CodeReading, Unreadable, read_code, read_scorer
 from evoenv.corpus.wording import WordReading, read_words
 
@@ -45,13 +49,19 @@ class _Pieces:
 def read(source: str) -> Reading:
     """Read a source back into parts. Never raises."""
     try:
-        pieces = _take_apart(source)
+        return _read(_take_apart(source))
     except Unreadable as reason:
         return Reading(reason=str(reason))
+    except RecursionError:
+        return Reading(reason="the source is nested too deeply")
+
+
+def _read(pieces: _Pieces) -> Reading:
     reasons: list[str] = []
     code: CodeReading | None = None
     words: WordReading | None = None
     scorer: str | None = None
+    form, shown = "", None
     try:
         code = read_code(pieces.methods["_generate"])
     except Unreadable as reason:
@@ -66,16 +76,17 @@ def read(source: str) -> Reading:
         shown = _shown(pieces.methods["_prompt_generate"])
     except Unreadable as reason:
         reasons.append(f"scorer or rendering: {reason}")
-    reading = {
-        "sampler": code.sampler if code else None,
-        "quantity": tuple(str(step) for step in code.steps) if code else None,
-        "wording": tuple(str(step) for step in words.steps) if words else None,
-        "scorer": scorer,
-    }
-    if code is None or words is None or scorer is None:
-        return Reading(**reading, reason="; ".join(reasons))
-    fault = _compare(code, words, scorer, form, shown)
-    return Reading(**reading, consistent=not fault, reason=fault)
+    reading = Reading(
+        sampler=code.sampler if code else None,
+        quantity=tuple(str(step) for step in code.steps) if code else None,
+        wording=tuple(str(step) for step in words.steps) if words else None,
+        scorer=scorer,
+        reason="; ".join(reasons),
+    )
+    if code is None or words is None or reasons:
+        return reading
+    fault = _compare(code, words, scorer or "", form, shown)
+    return replace(reading, consistent=not fault, reason=fault)
 
 
 def _compare(code: CodeReading, words: WordReading, scorer: str, form: str, shown: Mapping[str, str] | None) -> str:
@@ -119,6 +130,52 @@ def combination(source: str) -> tuple[str, ...]:
     return (reading.sampler, *names, reading.scorer)
 
 
+# --------------------------------------------------------------------------- by running what the words say
+
+LARGEST_NUMBER, LONGEST_LIST = 100_000, 200
+"""Instances beyond these are not run: what the words say may take for ever on them."""
+
+
+def agrees(source: str, instances: Iterable[tuple[Mapping[str, Any], Any]]) -> bool | None:
+    """Whether the references are what the words ask for, found by computing that for each instance (z, a).
+
+    This needs no reading of the code, so it tells where `read` cannot. None where the words cannot be read, or where
+    many answers are right.
+    """
+    try:
+        pieces = _take_apart(source)
+        words = read_words(pieces.template)
+        shown = _shown(pieces.methods["_prompt_generate"])
+    except (Unreadable, RecursionError):
+        return None
+    if COMPUTATIONS[words.steps[-1].name].check is not None:
+        return None
+    key = {place: place if shown is None else shown.get(place, "") for place in words.places}
+    parts = [Part("sampler", "", tuple((slot, key[place]) for slot, place in words.intro.items()))]
+    for step in words.steps:
+        values = tuple((s, f"{{{key[v[1:-1]]}}}" if v.startswith("{") else v) for s, v in step.values.items())
+        parts.append(Part("step", step.name, values))
+    tried = 0
+    for z, a in instances:
+        if not _is_small(z):
+            return None
+        try:
+            if run_chain(parts, dict(z))[-1].value != a:
+                return False
+        except Exception:  # the words do not fit the instance: a word where a list is asked for, a missing value
+            return False
+        tried += 1
+    return True if tried else None
+
+
+def _is_small(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(_is_small(item) for item in value.values())
+    if isinstance(value, list | tuple | str):
+        return len(value) <= LONGEST_LIST and (isinstance(value, str) or all(_is_small(item) for item in value))
+    return not isinstance(value, int | float) or abs(value) <= LARGEST_NUMBER
+
+
 # --------------------------------------------------------------------------- the class
 
 
@@ -133,10 +190,10 @@ def _take_apart(source: str) -> _Pieces:
     pieces = _Pieces(classes[0].name, "")
     for node in classes[0].body:
         if isinstance(node, ast.FunctionDef):
+            node.body = _without_docstring(node.body)
             pieces.methods[node.name] = node
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            if node.targets[0].id == "prompt_template" and isinstance(node.value, ast.Constant):
-                pieces.template = str(node.value.value)
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "prompt_template":
+            pieces.template = str(node.value.value) if isinstance(node.value, ast.Constant) else ""
     wanted = {
         "_generate": ["self", "seed", "difficulty"],
         "_prompt_generate": ["self", "z"],
@@ -157,7 +214,7 @@ def _take_apart(source: str) -> _Pieces:
 
 def _shown(method: ast.FunctionDef) -> dict[str, str] | None:
     """Which key of the instance each place of the template shows; None where each key shows itself (`**z`)."""
-    body = _body(method)
+    body = method.body
     call = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
     if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "self.prompt_template.format" and not call.args):
         raise Unreadable("_prompt_generate does more than fill the template")
@@ -173,10 +230,6 @@ def _shown(method: ast.FunctionDef) -> dict[str, str] | None:
             raise Unreadable(f"the template is filled with {text}")
         shown[keyword.arg] = match.group(1) or match.group(2)
     return shown
-
-
-def _body(method: ast.FunctionDef) -> list[ast.stmt]:
-    return [node for node in method.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
 
 
 # --------------------------------------------------------------------------- what is a copy

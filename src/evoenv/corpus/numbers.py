@@ -12,7 +12,12 @@ from evoenv.corpus.parts import Computation, texts
 
 
 def numbers(
-    name: str, area: str, draws: Mapping[str, tuple[int, str]], code: str | Iterable[str], *sentences: str, **options: Any
+    name: str,
+    area: str,
+    draws: Mapping[str, tuple[int, str]],
+    code: str | Iterable[str],
+    *sentences: str,
+    **options: Any,
 ) -> Computation:
     options = {"takes": "scalars", "gives": "int", **options}
     takes, gives = options.pop("takes"), options.pop("gives")
@@ -147,7 +152,7 @@ SCALARS: tuple[Computation, ...] = (
         "binary",
         _THEORY,
         {"N": (5, "15 + 10 * difficulty")},
-        'OUT = bin(N)[2:]',
+        "OUT = bin(N)[2:]",
         "Write {N} in binary, without leading zeros.",
         "What is the base-2 form of {N}?",
         gives="word",
@@ -182,7 +187,12 @@ SCALARS: tuple[Computation, ...] = (
     numbers(
         "affine-modulo",
         _MODULAR,
-        {"A": (2, "6 + difficulty"), "X": (2, "6 + 2 * difficulty"), "B": (1, "9 + difficulty"), "M": (5, "9 + 4 * difficulty")},
+        {
+            "A": (2, "6 + difficulty"),
+            "X": (2, "6 + 2 * difficulty"),
+            "B": (1, "9 + difficulty"),
+            "M": (5, "9 + 4 * difficulty"),
+        },
         "OUT = (A * X + B) % M",
         "Find ({A} * {X} + {B}) modulo {M}.",
         "What is the remainder of {A} * {X} + {B} on division by {M}?",
@@ -240,7 +250,12 @@ SCALARS: tuple[Computation, ...] = (
     numbers(
         "sum-of-three",
         _RECURRENCE,
-        {"A": (0, "2 + difficulty"), "B": (1, "3 + difficulty"), "C": (1, "4 + difficulty"), "N": (3, "4 + difficulty")},
+        {
+            "A": (0, "2 + difficulty"),
+            "B": (1, "3 + difficulty"),
+            "C": (1, "4 + difficulty"),
+            "N": (3, "4 + difficulty"),
+        },
         "u, v, w = A, B, C\nfor _ in range(N):\n    u, v, w = v, w, u + v + w\nOUT = u",
         "With f(0) = {A}, f(1) = {B}, f(2) = {C} and f(n) = f(n - 1) + f(n - 2) + f(n - 3), what is f({N})?",
         "A sequence starts with term number 0, then 1 and 2, equal to {A}, {B}, {C},"
@@ -249,7 +264,12 @@ SCALARS: tuple[Computation, ...] = (
     numbers(
         "square-map",
         _RECURRENCE,
-        {"X": (2, "5 + difficulty"), "C": (1, "5 + difficulty"), "M": (7, "15 + 5 * difficulty"), "N": (2, "2 + difficulty")},
+        {
+            "X": (2, "5 + difficulty"),
+            "C": (1, "5 + difficulty"),
+            "M": (7, "15 + 5 * difficulty"),
+            "N": (2, "2 + difficulty"),
+        },
         "OUT = X\nfor _ in range(N):\n    OUT = (OUT * OUT + C) % M",
         "Start with {X} and do this {N} times: square, add {C}, reduce modulo {M}.",
         "Let x = {X} and replace x by (x * x + {C}) mod {M}, {N} times in all: what is x?",
@@ -269,9 +289,9 @@ SCALARS: tuple[Computation, ...] = (
         _RECURRENCE,
         {"N": (3, "5 + 2 * difficulty"), "K": (2, "3 + difficulty")},
         "OUT = 0\nfor v in range(2, N + 1):\n    OUT = (OUT + K) % v",
-        "People numbered from 0 to one less than {N} stand in a circle and, counting from number 0,"
-        " every {K}th one leaves: who is last?",
-        "In the Josephus problem with {N} people numbered from 0 and every {K}th one removed, who remains?",
+        "There are {N} people in a circle, numbered from 0; counting starts at number 0 and whoever is counted as"
+        " number {K} leaves, again and again: who is last?",
+        "In the Josephus problem with {N} people numbered from 0 and a count of {K}, who remains?",
     ),
     numbers(
         "stairs",
@@ -316,21 +336,25 @@ SCALARS: tuple[Computation, ...] = (
         "grid-paths",
         "dynamic programming",
         {"P": (2, "3 + difficulty"), "Q": (2, "3 + difficulty")},
-        ("OUT = math.comb(P + Q, P)", "row = [1] * (Q + 1)\nfor _ in range(P):\n    row = list(itertools.accumulate(row))\nOUT = row[-1]"),
+        (
+            "OUT = math.comb(P + Q, P)",
+            "row = [1] * (Q + 1)\nfor _ in range(P):\n    row = list(itertools.accumulate(row))\nOUT = row[-1]",
+        ),
         "In how many ways can one walk {P} steps down and {Q} steps right, in any order?",
         "Count the shortest paths across a grid that lead {P} steps down and {Q} steps to the right.",
     ),
     numbers(
         "take-away",
         "games",
-        {"N": (4, "12 + 6 * difficulty"), "P": (2, "4"), "Q": (3, "6 + difficulty")},
-        "win = [False]\nfor v in range(1, N + 1):\n"
-        '    win.append(not all(win[v - t] for t in (1, P, Q) if t <= v))\nOUT = "yes" if win[N] else "no"',
-        "Two players in turn take 1, {P} or {Q} stones from a heap of {N}, and whoever takes the last one wins:"
+        {"N": (4, "12 + 6 * difficulty"), "P": (1, "4"), "Q": (2, "6 + difficulty")},
+        "win = []\nfor v in range(N + 1):\n    win.append(not all(win[v - t] for t in (P, Q) if t <= v))\n"
+        'OUT = "yes" if win[N] else "no"',
+        "Two players in turn take {P} or {Q} stones from a heap of {N}, and whoever cannot move loses:"
         " can the first player force a win?",
-        "From {N} stones, players alternately remove 1, {P} or {Q}; a player who cannot move loses:"
+        "From {N} stones, players alternately remove exactly {P} or {Q}; a player who cannot do so loses:"
         " does the first player win?",
         gives="yesno",
+        trail="[int(v) for v in win]",
     ),
     numbers(
         "lost-heaps",
@@ -340,8 +364,7 @@ SCALARS: tuple[Computation, ...] = (
         "OUT = N + 1 - sum(win)",
         "Players in turn take 1, {P} or {Q} stones and whoever cannot move loses:"
         " from how many heap sizes from 0 to {N} does the first player lose?",
-        "Count the losing heaps with 0 to {N} stones, when 1, {P} or {Q} stones may be taken"
-        " and the last stone wins.",
+        "Count the losing heaps with 0 to {N} stones, when 1, {P} or {Q} stones may be taken and the last stone wins.",
         trail="[int(v) for v in win]",
     ),
     numbers(

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from evoenv.corpus.catalogue import COMPUTATIONS, HELD_OUT, Split
 from evoenv.corpus.domains import DOMAINS, KNOBS
-from evoenv.corpus.lists import QUANTITIES, STEPS
+from evoenv.corpus.list_quantities import QUANTITIES
+from evoenv.corpus.list_steps import STEPS
 from evoenv.corpus.numbers import TOUCHES
 from evoenv.corpus.parts import Computation, Sampler, slots_of
 from evoenv.corpus.words import WORD_QUANTITIES, WORD_STEPS
@@ -97,7 +98,8 @@ def is_sound(sampler: Sampler | None, knobs: dict[str, str], chain: Sequence[Com
         known = facts | ({"filtered"} if filtered else set()) | ({"inner"} if rest else {"final"})
         known |= {"repeats"} if "distinct" not in facts else set()
         known |= {"unsigned"} if "signed" not in facts else set()
-        known |= {"tight"} if knobs.get("TOP") in TIGHT and not any(other.grows for other in chain[:i]) else set()
+        known |= {"first"} if not i else set()
+        known |= {"tight"} if knobs.get("TOP") in TIGHT and "scaled" not in facts else set()
         known |= {"big"} if any(other.grows for other in chain[:i]) else {"small"}
         known -= {"scaled"} if set(names[:i]) - KEEPS_DIVISORS else set()
         if not part.needs <= known:

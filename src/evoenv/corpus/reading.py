@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from evoenv.corpus.catalogue import COMPUTATIONS
 from evoenv.corpus.domains import DOMAINS
@@ -74,6 +75,8 @@ def read_code(method: ast.FunctionDef) -> CodeReading:
             taken, sampler, drawn = found
             values |= drawn
         elif name := _read_draw(rest[0]):
+            if name in values:
+                raise Unreadable(f"{name} is drawn twice")
             taken, values[name] = 1, _Value("scalar", used=frozenset({name}))
         else:
             taken = _read_step(rest, values)
@@ -119,9 +122,7 @@ def _read_sampler(rest: Sequence[ast.stmt]) -> tuple[int, str, dict[str, _Value]
             if binding is None or any(binding.slots[slot].isdigit() for slot in domain.slots):
                 continue
             names = {slot: binding.slots[slot] for slot in domain.slots}
-            drawn = {
-                name: _Value(domain.name, roots=names, used=frozenset({name})) for name in names.values()
-            }
+            drawn = {name: _Value(domain.name, roots=names, used=frozenset({name})) for name in names.values()}
             best = count, f"{domain.name}/{sampler.name}", drawn
     return best
 
@@ -145,20 +146,17 @@ def _read_step(rest: Sequence[ast.stmt], values: dict[str, _Value]) -> int:
         if binding is None:
             continue
         value = _apply(part, binding, values)
-        if value is not None:
+        if value is not None and not values.keys() & set(binding.local.values()):
             values[binding.slots["OUT"]] = value
             return count
     return 0
 
 
-_ORDERED: list[tuple[Computation, str, int]] = []
-
-
-def _by_length() -> list[tuple[Computation, str, int]]:
-    if not _ORDERED:
-        rows = [(part, code, len(statements(code))) for part in COMPUTATIONS.values() for code in part.codes]
-        _ORDERED.extend(sorted(rows, key=lambda row: -row[2]))
-    return _ORDERED
+@lru_cache(maxsize=1)
+def _by_length() -> tuple[tuple[Computation, str, int], ...]:
+    """Every way to write every computation, the longest first."""
+    rows = [(part, code, len(statements(code))) for part in COMPUTATIONS.values() for code in part.codes]
+    return tuple(sorted(rows, key=lambda row: -row[2]))
 
 
 def _apply(part: Computation, binding: Binding, values: Mapping[str, _Value]) -> _Value | None:

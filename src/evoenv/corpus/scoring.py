@@ -48,7 +48,9 @@ FORMS: dict[str, Form] = {
 
 SCORERS: tuple[Scorer, ...] = (
     Scorer("exact", frozenset({"int", "ints", "word", "yesno"}), "return float(self._process(y) == a)"),
-    Scorer("exact-or-zero", frozenset({"int", "ints", "word", "yesno"}), "return 1.0 if self._process(y) == a else 0.0"),
+    Scorer(
+        "exact-or-zero", frozenset({"int", "ints", "word", "yesno"}), "return 1.0 if self._process(y) == a else 0.0"
+    ),
     Scorer(
         "element-wise",
         frozenset({"ints"}),

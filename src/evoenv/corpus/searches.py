@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from evoenv.corpus.parts import Computation
 
 
-def search(name: str, takes: str, gives: str, code: str, check: str, *sentences: str, trail: str | None = None) -> Computation:
-    return Computation(name, "feasibility", takes, gives, (code,), sentences, check=check, trail=trail)
+def search(name: str, takes: str, gives: str, code: str, check: str, *sentences: str, **options: Any) -> Computation:
+    return Computation(name, "feasibility", takes, gives, (code,), sentences, check=check, **options)
 
 
 SEARCHES: tuple[Computation, ...] = (
@@ -14,7 +16,7 @@ SEARCHES: tuple[Computation, ...] = (
         "any-divisor",
         "composite",
         "int",
-        "OUT = next(v for v in range(2, N) if N % v == 0)",
+        "OUT = next(v for v in range(N - 1, 1, -1) if N % v == 0)",
         'v = self._process(y)\nreturn float(v is not None and 1 < v < z["N"] and z["N"] % v == 0)',
         "Find a divisor of {N} that is greater than 1 and less than {N}.",
         "Give any integer strictly between 1 and {N} that divides {N}.",
@@ -34,7 +36,7 @@ SEARCHES: tuple[Computation, ...] = (
         "pair-sum",
         "ints",
         "OUT = next([v, w] for v, w in itertools.combinations(XS, 2) if v + w == T)",
-        'v = self._process(y)\nif v is None or len(v) != 2 or v[0] == v[1]:\n    return 0.0\n'
+        "v = self._process(y)\nif v is None or len(v) != 2 or v[0] == v[1]:\n    return 0.0\n"
         'return float(set(v) <= set(z["XS"]) and sum(v) == z["T"])',
         "Find two different numbers of the list with sum {T}.",
         "Choose two different numbers from the list that add up to {T}.",
@@ -45,7 +47,7 @@ SEARCHES: tuple[Computation, ...] = (
         "two-squares",
         "ints",
         "OUT = next([v, w] for v in range(1, N) for w in range(1, N) if v * v + w * w == N)",
-        'v = self._process(y)\nif v is None or len(v) != 2 or min(v) < 1:\n    return 0.0\n'
+        "v = self._process(y)\nif v is None or len(v) != 2 or min(v) < 1:\n    return 0.0\n"
         'return float(v[0] * v[0] + v[1] * v[1] == z["N"])',
         "Find two positive integers whose squares add up to {N}.",
         "Write {N} as a sum of two squares and give the two positive integers that are squared.",
@@ -55,7 +57,7 @@ SEARCHES: tuple[Computation, ...] = (
         "combination",
         "ints",
         "OUT = next([v, (T - P * v) // Q] for v in range(T) if (T - P * v) % Q == 0)",
-        'v = self._process(y)\nif v is None or len(v) != 2 or min(v) < 0:\n    return 0.0\n'
+        "v = self._process(y)\nif v is None or len(v) != 2 or min(v) < 0:\n    return 0.0\n"
         'return float(z["P"] * v[0] + z["Q"] * v[1] == z["T"])',
         "Find integers x >= 0 and y >= 0, in this order, with {P} * x + {Q} * y = {T}.",
         "How many pieces of size {P} and how many of size {Q} make {T} in all, in one possible way?",
@@ -107,6 +109,7 @@ SEARCHES: tuple[Computation, ...] = (
         "Choose positions, counted from 0 and listed in increasing order, of which no two are neighbours,"
         " with the largest sum of numbers.",
         "Give positions from 0 on, increasing and never adjacent, whose numbers have the greatest possible total.",
+        needs=frozenset({"positive"}),
     ),
     search(
         "most-meetings",

@@ -146,7 +146,8 @@ STRUCTURES: tuple[Computation, ...] = (
         "spans",
         "most-disjoint",
         "intervals",
-        "OUT, end = 0, -1\nfor r, l in sorted((r, l) for l, r in SPANS):\n    if l > end:\n        OUT, end = OUT + 1, r",
+        "OUT, end = 0, -1\nfor r, l in sorted((r, l) for l, r in SPANS):\n    if l > end:\n"
+        "        OUT, end = OUT + 1, r",
         "How many of the intervals can be chosen, at most, so that no two share a point, ends included?",
         "Find the largest number of intervals that are pairwise disjoint, where touching counts as sharing a point.",
         trail="sorted((r, l) for l, r in SPANS)",
@@ -179,6 +180,7 @@ STRUCTURES: tuple[Computation, ...] = (
         "Add the two ends of each interval and list the sums.",
         gives="ints",
         adds=_POSITIVE,
+        clashes=frozenset({"sum"}),
         least=2,
     ),
     # ------------------------------------------------------------------ matrices
@@ -191,6 +193,7 @@ STRUCTURES: tuple[Computation, ...] = (
         "Add up each row of the matrix, giving a list.",
         gives="ints",
         adds=_POSITIVE,
+        clashes=frozenset({"sum"}),
         least=2,
     ),
     on(
@@ -202,6 +205,7 @@ STRUCTURES: tuple[Computation, ...] = (
         "Add up each column of the matrix, giving a list.",
         gives="ints",
         adds=_POSITIVE,
+        clashes=frozenset({"sum"}),
         least=2,
     ),
     on(

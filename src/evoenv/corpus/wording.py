@@ -69,6 +69,13 @@ def meanings() -> dict[str, tuple[Meaning, ...]]:
     return {key: tuple(found) for key, found in table.items()}
 
 
+def sentence_kind(sentence: str) -> str | None:
+    """`intro`, `step` or `form`; None where no part says this."""
+    key, values = sentence_key(sentence)
+    found = [meaning.kind for meaning in meanings().get(key, ()) if _bind(meaning.values, values) is not None]
+    return found[0] if found else None
+
+
 def read_words(template: str) -> WordReading:
     """The steps a template asks for, or Unreadable with the sentence that is unknown."""
     steps: list[ReadStep] = []
@@ -93,16 +100,12 @@ def read_words(template: str) -> WordReading:
             steps.append(ReadStep(meaning.name, bound))
     if len(set(forms)) != 1 or not steps:
         raise Unreadable("the template does not say what is asked for and how to answer, each once")
-    fitting = [(name, slots) for name, slots in intros if _fits(name, COMPUTATIONS[steps[0].name].takes)]
+    fitting = [(name, slots) for name, slots in intros if name == COMPUTATIONS[steps[0].name].takes]
     if intros and not fitting:
         raise Unreadable(f"the introduction is one of {intros[0][0]}, not of {COMPUTATIONS[steps[0].name].takes}")
     domain, intro = fitting[0] if fitting else (None, {})
     places = tuple(dict.fromkeys(re.findall(r"\{(\w+)\}", template)))
     return WordReading(tuple(steps), intro, domain, forms[0], places)
-
-
-def _fits(domain: str, takes: str) -> bool:
-    return domain == takes
 
 
 def _places(bound: dict[str, str]) -> dict[str, str]:
@@ -112,6 +115,8 @@ def _places(bound: dict[str, str]) -> dict[str, str]:
 def _bind(template: tuple[str, ...], seen: tuple[str, ...]) -> dict[str, str] | None:
     """Fill the sentence's slots with the values seen; None where a fixed number differs."""
     bound: dict[str, str] = {}
+    if len(template) != len(seen):  # a "#" in the text looks like a value in its key
+        return None
     for mine, theirs in zip(template, seen, strict=True):
         if mine.startswith("{"):
             if bound.setdefault(mine[1:-1], theirs) != theirs:

@@ -92,6 +92,7 @@ WORD_QUANTITIES: tuple[Computation, ...] = (
         'OUT = sum(c in "aeiou" for c in S)',
         "Count the vowels (a, e, i, o, u).",
         "How many letters of the word are vowels?",
+        clashes=frozenset({"caesar"}),
         trail='[int(c in "aeiou") for c in S]',
     ),
     word(

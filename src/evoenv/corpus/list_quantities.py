@@ -1,19 +1,12 @@
-"""Computations on one list of integers: steps that give a list, and quantities of a list."""
+"""Quantities of a list of integers: what a pipeline of list steps ends in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
+from evoenv.corpus.list_steps import DISTINCT, POSITIVE, SIGNED
 from evoenv.corpus.parts import Computation, texts
-
-POSITIVE, DISTINCT, SIGNED = frozenset({"positive"}), frozenset({"distinct"}), frozenset({"signed"})
-BOTH = POSITIVE | DISTINCT
-
-
-def step(name: str, code: str | Iterable[str], *sentences: str, **options: Any) -> Computation:
-    """A list from a list. Being ordered is what most care for, so it is said only where it is so."""
-    return Computation(name, "arrays", "ints", "ints", texts(code), sentences, **options)
 
 
 def quantity(name: str, code: str | Iterable[str], *sentences: str, **options: Any) -> Computation:
@@ -22,299 +15,6 @@ def quantity(name: str, code: str | Iterable[str], *sentences: str, **options: A
     area, gives = options.pop("area"), options.pop("gives")
     return Computation(name, area, "ints", gives, texts(code), sentences, **options)
 
-
-STEPS: tuple[Computation, ...] = (
-    step(
-        "scale",
-        "OUT = [K * v for v in XS]",
-        "Multiply every number by {K}.",
-        "Replace each number by {K} times itself.",
-        params={"K": (2, 5)},
-        least=0,
-        grows=True,
-    ),
-    step(
-        "shift",
-        "OUT = [v + K for v in XS]",
-        "Add {K} to every number.",
-        "Increase each number by {K}.",
-        params={"K": (1, 9)},
-        least=0,
-    ),
-    step(
-        "lower",
-        "OUT = [v - K for v in XS]",
-        "Subtract {K} from every number.",
-        "Decrease each number by {K}.",
-        params={"K": (1, 6)},
-        drops=POSITIVE,
-        adds=SIGNED,
-        least=0,
-    ),
-    step(
-        "square",
-        "OUT = [v * v for v in XS]",
-        "Square every number.",
-        "Replace each number by its square.",
-        drops=DISTINCT | SIGNED,
-        least=0,
-        grows=True,
-    ),
-    step(
-        "residues",
-        "OUT = [v % K for v in XS]",
-        "Replace every number by its remainder modulo {K}.",
-        "Reduce each number modulo {K}.",
-        params={"K": (3, 9)},
-        needs=frozenset({"unsigned"}),
-        drops=BOTH,
-        least=0,
-    ),
-    step(
-        "halve",
-        "OUT = [v // 2 for v in XS]",
-        "Halve every number, rounding down.",
-        "Divide each number by 2 and round down.",
-        drops=BOTH,
-        least=0,
-    ),
-    step(
-        "negate",
-        "OUT = [-v for v in XS]",
-        "Change the sign of every number.",
-        "Replace each number by its negative.",
-        drops=POSITIVE,
-        adds=SIGNED,
-        least=0,
-        clashes=frozenset({"square", "sizes"}),
-    ),
-    step(
-        "sizes",
-        "OUT = [abs(v) for v in XS]",
-        "Replace every number by its absolute value.",
-        "Drop the minus signs.",
-        needs=SIGNED,
-        drops=DISTINCT | SIGNED,
-        least=0,
-        clashes=frozenset({"square"}),
-    ),
-    step(
-        "digit-sums",
-        "OUT = [sum(map(int, str(v))) for v in XS]",
-        "Replace every number by the sum of its digits.",
-        "Add up the digits of each number.",
-        needs=POSITIVE,
-        drops=DISTINCT,
-        least=0,
-    ),
-    step(
-        "keep-even",
-        "OUT = [v for v in XS if v % 2 == 0]",
-        "Keep only the even numbers.",
-        "Remove the odd numbers.",
-        least=0,
-        filters=True,
-    ),
-    step(
-        "keep-odd",
-        "OUT = [v for v in XS if v % 2 == 1]",
-        "Keep only the odd numbers.",
-        "Remove the even numbers.",
-        least=0,
-        filters=True,
-    ),
-    step(
-        "keep-above",
-        "OUT = [v for v in XS if v > K]",
-        "Keep only the numbers greater than {K}.",
-        "Remove the numbers that are at most {K}.",
-        params={"K": (2, 6)},
-        least=0,
-        filters=True,
-    ),
-    step(
-        "keep-below",
-        "OUT = [v for v in XS if v < K]",
-        "Keep only the numbers less than {K}.",
-        "Remove the numbers that are at least {K}.",
-        params={"K": (5, 9)},
-        least=0,
-        filters=True,
-    ),
-    step(
-        "drop-multiples",
-        "OUT = [v for v in XS if v % K]",
-        "Remove the multiples of {K}.",
-        "Keep only the numbers that {K} does not divide.",
-        params={"K": (2, 5)},
-        least=0,
-        filters=True,
-    ),
-    step(
-        "cap",
-        "OUT = [min(v, K) for v in XS]",
-        "Lower every number above {K} to {K}.",
-        "Replace each number greater than {K} by {K}.",
-        params={"K": (4, 8)},
-        drops=DISTINCT,
-        least=0,
-        clashes=frozenset({"largest", "smallest"}),
-    ),
-    step(
-        "reverse",
-        "OUT = XS[::-1]",
-        "Reverse the list.",
-        "Write the list from back to front.",
-        least=2,
-        permutes=True,
-        ordered=True,
-    ),
-    step(
-        "sort",
-        "OUT = sorted(XS)",
-        "Sort the list in increasing order.",
-        "Put the numbers in order, smallest first.",
-        least=2,
-        permutes=True,
-        sorts=True,
-    ),
-    step(
-        "sort-down",
-        "OUT = sorted(XS, reverse=True)",
-        "Sort the list in decreasing order.",
-        "Put the numbers in order, largest first.",
-        least=2,
-        permutes=True,
-        sorts=True,
-    ),
-    step(
-        "rotate",
-        "OUT = XS[K:] + XS[:K]",
-        "Move the first {K} numbers to the end of the list.",
-        "Rotate the list to the left by {K} places.",
-        params={"K": (1, 2)},
-        least=3,
-        permutes=True,
-        ordered=True,
-    ),
-    step(
-        "unique",
-        "OUT = sorted(set(XS))",
-        "Remove repeated numbers and sort the rest in increasing order.",
-        "List the different numbers once each, smallest first.",
-        adds=DISTINCT,
-        sorts=True,
-        clashes=frozenset({"different"}),
-        filters=True,
-    ),
-    step(
-        "every-other",
-        "OUT = XS[::2]",
-        "Keep every second number, starting with the first.",
-        "Keep the first number, the third, the fifth and so on.",
-        least=2,
-        loses=1,
-        ordered=True,
-    ),
-    step(
-        "prefix-sums",
-        ("OUT = list(itertools.accumulate(XS))", "OUT = [sum(XS[:i + 1]) for i in range(len(XS))]"),
-        "Replace each number by the sum of all numbers up to and including it.",
-        "Form the running totals of the list.",
-        drops=DISTINCT,
-        grows=True,
-        ordered=True,
-        sorts=True,
-    ),
-    step(
-        "differences",
-        "OUT = [w - v for v, w in zip(XS, XS[1:])]",
-        "Form the differences between each number and the one before it.",
-        "Replace the list by the steps from each number to the next.",
-        drops=BOTH,
-        adds=SIGNED,
-        least=2,
-        loses=1,
-        ordered=True,
-    ),
-    step(
-        "neighbour-sums",
-        "OUT = [v + w for v, w in zip(XS, XS[1:])]",
-        "Form the sums of neighbouring numbers.",
-        "Replace the list by the sums of each number and the next.",
-        drops=DISTINCT,
-        least=2,
-        loses=1,
-        ordered=True,
-    ),
-    step(
-        "running-maximum",
-        ("OUT = list(itertools.accumulate(XS, max))", "OUT = [max(XS[:i + 1]) for i in range(len(XS))]"),
-        "Replace each number by the largest number up to and including it.",
-        "Form the running maximum of the list.",
-        drops=DISTINCT,
-        ordered=True,
-        sorts=True,
-    ),
-    step(
-        "place-products",
-        "OUT = [i * v for i, v in enumerate(XS, 1)]",
-        "Multiply each number by its position, counting from 1.",
-        "Multiply the first number by 1, the second by 2 and so on.",
-        drops=DISTINCT,
-        grows=True,
-        ordered=True,
-    ),
-    step(
-        "window-sums",
-        "OUT = [sum(XS[i:i + K]) for i in range(len(XS) - K + 1)]",
-        "Form the sums of every {K} consecutive numbers.",
-        "Slide a window of length {K} over the list and add up each window.",
-        params={"K": (2, 3)},
-        drops=DISTINCT,
-        least=4,
-        loses=2,
-        ordered=True,
-    ),
-    step(
-        "ranks",
-        "OUT = [sum(w <= v for w in XS) for v in XS]",
-        "Replace each number by how many numbers of the list are at most as large.",
-        "Replace each number by its rank, counting all numbers that are not larger.",
-        drops=DISTINCT,
-        clashes=frozenset({"largest"}),
-    ),
-    step(
-        "next-greater",
-        "OUT = [next((w for w in XS[i:] if w > v), 0) for i, v in enumerate(XS)]",
-        "Replace each number by the first larger number after it, or by 0 if there is none.",
-        "For each number write the next number to its right that is greater, or 0.",
-        needs=POSITIVE,
-        drops=BOTH,
-        least=2,
-        ordered=True,
-        clashes=frozenset({"largest", "smallest"}),
-    ),
-    step(
-        "smaller-after",
-        "OUT = [sum(w < v for w in XS[i:]) for i, v in enumerate(XS)]",
-        "Replace each number by how many later numbers are smaller.",
-        "For each number count the smaller ones to its right.",
-        drops=BOTH,
-        least=2,
-        ordered=True,
-        clashes=frozenset({"smallest"}),
-    ),
-    step(
-        "mirror-sums",
-        "OUT = [v + w for v, w in zip(XS, XS[::-1])]",
-        "Add to each number the one at the same distance from the other end.",
-        "Add the reversed list to the list, number by number.",
-        drops=DISTINCT,
-        least=2,
-        ordered=True,
-    ),
-)
 
 _EMPTY_OK: dict[str, Any] = {"least": 0}
 
@@ -328,12 +28,8 @@ QUANTITIES: tuple[Computation, ...] = (
         trail="list(itertools.accumulate(XS))",
         **_EMPTY_OK,
     ),
-    quantity(
-        "largest", "OUT = max(XS)", "Find the largest number.", "What is the maximum of the list?", alone=False
-    ),
-    quantity(
-        "smallest", "OUT = min(XS)", "Find the smallest number.", "What is the minimum of the list?", alone=False
-    ),
+    quantity("largest", "OUT = max(XS)", "Find the largest number.", "What is the maximum of the list?", alone=False),
+    quantity("smallest", "OUT = min(XS)", "Find the smallest number.", "What is the minimum of the list?", alone=False),
     quantity(
         "length",
         "OUT = len(XS)",
@@ -450,11 +146,10 @@ QUANTITIES: tuple[Computation, ...] = (
         trail="[abs(v - w) for v, w in zip(XS, XS[1:])]",
     ),
     quantity(
-        "closest-pair",
-        "row = sorted(XS)\nOUT = min(w - v for v, w in zip(row, row[1:]))",
-        "Find the smallest distance between two numbers at different positions.",
-        "How close are the two closest numbers?",
-        needs=DISTINCT,
+        "widest-gap",
+        "row = sorted(XS)\nOUT = max(w - v for v, w in zip(row, row[1:]))",
+        "Sort the list and find the largest difference between neighbours.",
+        "How wide is the widest gap between numbers that are next to each other in size?",
         least=3,
         trail="row",
     ),
@@ -473,7 +168,7 @@ QUANTITIES: tuple[Computation, ...] = (
         "In how many ways can two of the numbers be chosen with sum {K}?",
         params={"K": (7, 12)},
         least=4,
-        needs=frozenset({"positive", "tight"}),
+        needs=frozenset({"positive", "tight", "first"}),
         trail="[K - v for v in XS]",
     ),
     quantity(
@@ -481,7 +176,8 @@ QUANTITIES: tuple[Computation, ...] = (
         "OUT = 1\nfor v in XS:\n    OUT = OUT * v % K",
         "Find the product of all numbers modulo {K}.",
         "Multiply all numbers and give the remainder modulo {K}.",
-        params={"K": (7, 13)},
+        params={"K": (11, 19)},
+        clashes=frozenset({"ranks", "place-products"}),
         area="modular arithmetic",
         needs=frozenset({"unsigned"}),
         least=2,
@@ -641,9 +337,9 @@ QUANTITIES: tuple[Computation, ...] = (
     ),
     quantity(
         "can-jump",
-        'far = 0\nfor i, v in enumerate(XS):\n    far = max(far, i + v % 4) if i <= far else far\n'
+        "far = 0\nfor i, v in enumerate(XS):\n    far = max(far, i + v % 4) if i <= far else far\n"
         'OUT = "yes" if far >= len(XS) - 1 else "no"',
-        "From a position you may jump right by at most its number modulo 4: is the last position reachable from the first?",
+        "From a position you may jump right by at most its number modulo 4: can one get from the first to the last?",
         "Starting at the left end, where a number v allows jumps of up to v modulo 4 places to the right,"
         " can one reach the right end?",
         area="games",

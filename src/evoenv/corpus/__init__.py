@@ -1,0 +1,35 @@
+"""The procedural author: sound environments from parts, broken ones with labels, and an oracle that tells them apart.
+
+Data for warm starts, tests and load. `Author` composes programs; `worked_solution` solves their instances step by step;
+`break_program` spoils them in a known way; `read` reads any source back into parts and says whether its prompt asks for
+what its code computes.
+"""
+
+from evoenv.corpus.author import Author, Program
+from evoenv.corpus.broken import FAULTS, Broken, break_program, broken_variants
+from evoenv.corpus.catalogue import FAMILIES, HELD_OUT, Split, families
+from evoenv.corpus.consistency import Reading, agrees, combination, corpus_index, is_verbatim, normalised, read
+from evoenv.corpus.parts import Part
+from evoenv.corpus.worked import worked_solution
+
+__all__ = [
+    "FAMILIES",
+    "FAULTS",
+    "HELD_OUT",
+    "Author",
+    "Broken",
+    "Part",
+    "Program",
+    "Reading",
+    "Split",
+    "agrees",
+    "break_program",
+    "broken_variants",
+    "combination",
+    "corpus_index",
+    "families",
+    "is_verbatim",
+    "normalised",
+    "read",
+    "worked_solution",
+]

@@ -1,0 +1,30 @@
+"""Worked solutions: a short chain of intermediate results that ends in the final answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evoenv.corpus.author import Program
+from evoenv.corpus.chains import run_chain
+from evoenv.corpus.parts import trail
+from evoenv.corpus.screen import answer_text
+
+LONGEST_TRAIL = 100
+"""Characters of intermediate results in one line; longer ones would drown the answer."""
+
+
+def worked_solution(program: Program, z: dict[str, Any], a: Any) -> str:
+    """The steps of a program on one instance, one line each, then the answer as the prompt asks for it."""
+    lines: list[str] = []
+    taken = run_chain(program.parts, z)
+    for step in taken:
+        result, shown = answer_text(step.value), trail(step.computation, step.names)
+        way = answer_text(shown) if shown is not None else result
+        way = f"{way} = " if way != result and len(way) <= LONGEST_TRAIL else ""
+        lines.append(f"{step.computation.name}: {way}{result}")
+    if taken[-1].value != a:
+        raise ValueError(
+            f"the steps of {program.name} give {taken[-1].value!r}, but the reference is {a!r}; "
+            "pass an instance and a reference of this very program"
+        )
+    return "\n".join([*lines, f"<answer>{answer_text(a)}</answer>"])
