@@ -55,8 +55,7 @@ def train(trainer: Trainer, steps: int) -> tuple[list[float], list[float]]:
     return solver, generator
 
 
-@pytest.mark.parametrize("kind", ["llama", "qwen3"])
-@pytest.mark.parametrize("rank", [0, 8])
+@pytest.mark.parametrize(("kind", "rank"), [("qwen3", 0), ("llama", 8)])
 def test_both_roles_learn_from_reward_alone(kind: str, rank: int) -> None:
     config = msgspec.structs.replace(CONFIG, lora_rank=rank)
     # Embeddings of some size: LoRA leaves them as they are, and tiny ones could never give a sure answer.

@@ -13,7 +13,7 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +72,11 @@ def write_checkpoint(
         ) from error
 
 
-def read_checkpoint(directory: Path) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]]:
-    """The state and the tensors by file name, all verified before anything is returned."""
+def read_checkpoint(directory: Path, needs: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]]:
+    """The state and the tensors by file name, all verified before anything is returned.
+
+    `needs`: entries of the state, or files, without which the checkpoint is of no use.
+    """
     directory = directory.absolute()
     mend(directory)
     path = directory / STATE
@@ -84,6 +87,8 @@ def read_checkpoint(directory: Path) -> tuple[dict[str, Any], dict[str, dict[str
         found, files = state["format"], dict(state["files"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _damaged(directory, f"{STATE} cannot be read ({error})") from error
+    if missing := [name for name in needs if name not in state and name not in files]:
+        raise _damaged(directory, f"{STATE} does not mention {', '.join(missing)}")
     if found != FORMAT:
         raise ModelError(
             f"the checkpoint {directory} has format {found}, expected {FORMAT}; use the evoenv that wrote it."

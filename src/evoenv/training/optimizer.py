@@ -86,17 +86,22 @@ class Optimizer:
                 tensors[f"{kind}:{name}"] = value
         return tensors
 
-    def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """What `state` gave, for the same weights."""
-        states: dict[str, dict[str, Tensor]] = {}
+    def check(self, tensors: Mapping[str, Tensor]) -> None:
+        """Refuse a state of other weights than these."""
         for key, value in tensors.items():
-            kind, _, name = key.partition(":")
-            stepped = self._stepped.get(name)
+            stepped = self._stepped.get(key.partition(":")[2])
             if stepped is None or (value.ndim and value.shape != stepped.shape):
                 raise ModelError(
                     f"the checkpoint's optimiser has {key} of shape {tuple(value.shape)}, which this model does not; "
                     "resume with the model and LoRA settings that the checkpoint was written with."
                 )
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """What `state` gave, for the same weights."""
+        self.check(tensors)
+        states: dict[str, dict[str, Tensor]] = {}
+        for key, value in tensors.items():
+            kind, _, name = key.partition(":")
             states.setdefault(name, {})[kind] = value
         with torch.no_grad():
             for name, master in self.masters.items():

@@ -214,7 +214,8 @@ class Trainer:
 
     def load(self, directory: Path) -> None:
         """Continue from `directory`. The model handed to `Trainer` must be the one that the run started from."""
-        state, tensors = checkpoints.read_checkpoint(directory)
+        needs = ("step", "start", "config", "python_rng", OPTIMIZER, checkpoints.RNG)
+        state, tensors = checkpoints.read_checkpoint(directory, needs)
         needs_start = self.lora or self.config.kl > 0
         if needs_start and state["start"] != self._start:
             raise ModelError(
@@ -229,6 +230,7 @@ class Trainer:
                 "set training.lora_rank as it was when the run was started."
             )
         self._warn_of_changes(state["config"])
+        self.optimizer.check(tensors[OPTIMIZER])
         if self.lora:
             self._load_adapter(tensors[ADAPTER])
         else:
