@@ -7,7 +7,7 @@
 - memory: our peak at the `laptop` preset; target < 8 GB.
 
 TRL is installed into an environment of its own, in the cache, the first time. Measure on a quiet machine: the sides
-take turns, but a neighbour who comes and goes does not.
+take turns, but a neighbour who comes and goes does not (`cpu_ratio` in the JSON minds that less than `ratio`).
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ def main(argv: list[str] | None = None) -> int:
     sampling.add_argument("--shortest", type=int, default=8)
     sampling.add_argument("--longest", type=int, default=256)
     step = parser.add_argument_group("GRPO step")
+    step.add_argument("--warm-up", type=int, default=1, help="turns before those that count")
     step.add_argument("--prompts", type=int, default=4)
     step.add_argument("--group", type=int, default=8)
     step.add_argument("--step-shortest", type=int, default=16)

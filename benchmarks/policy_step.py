@@ -84,7 +84,7 @@ def score(sample: Sample) -> float:
 
 def run_step(policy: LocalPolicy, requests: list[Request]) -> dict[str, float]:
     """One step of ours, with its two halves."""
-    started = time.perf_counter()
+    started, cpu_started = time.perf_counter(), time.process_time()
     by_request: dict[str, list[Sample]] = {request.id: [] for request in requests}
     for sample in policy.sample(requests):
         by_request[sample.request_id].append(sample)
@@ -98,6 +98,7 @@ def run_step(policy: LocalPolicy, requests: list[Request]) -> dict[str, float]:
     assert metrics["groups/kept"] == len(groups), "a group without variance fell out: the work is not equal"
     return {
         "seconds": ended - started,
+        "cpu_seconds": time.process_time() - cpu_started,
         "sampling_seconds": sampled - started,
         "update_seconds": ended - sampled,
         "prompt_tokens": sum(len(sample.prompt_ids) for samples in by_request.values() for sample in samples),
@@ -106,7 +107,7 @@ def run_step(policy: LocalPolicy, requests: list[Request]) -> dict[str, float]:
 
 
 def measure_step(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Both sides in turn: one step each to warm up, then `repeats` that count."""
+    """Both sides in turn: some steps to warm up, then `repeats` that count."""
     import torch
 
     if arguments.threads:
@@ -129,16 +130,17 @@ def measure_step(arguments: argparse.Namespace) -> dict[str, Any]:
         }
     )
     ours, theirs = [], []
-    for turn in range(arguments.repeats + 1):
-        print(f"step {turn} of {arguments.repeats}", file=sys.stderr)
+    for turn in range(arguments.warm_up + arguments.repeats):
+        print(f"step {turn + 1} of {arguments.warm_up + arguments.repeats}", file=sys.stderr)
         pair = run_step(policy, requests), trl.step()
         if any(pair[0][name] != pair[1][name] for name in ("prompt_tokens", "completion_tokens")):
             raise SystemExit(f"unequal work: {pair}")
-        if turn:
+        if turn >= arguments.warm_up:
             ours.append(pair[0])
             theirs.append(pair[1])
     trl.close()
     mine, peer = (statistics.median(step["seconds"] for step in steps) for steps in (ours, theirs))
+    mine_cpu, peer_cpu = (statistics.median(step["cpu_seconds"] for step in steps) for steps in (ours, theirs))
     return {
         "prompts": arguments.prompts,
         "group": arguments.group,
@@ -150,6 +152,7 @@ def measure_step(arguments: argparse.Namespace) -> dict[str, Any]:
         "evoenv_update_seconds": statistics.median(step["update_seconds"] for step in ours),
         "trl_seconds": peer,
         "ratio": mine / peer,
+        "cpu_ratio": mine_cpu / peer_cpu,
         "trl_peak_memory_mb": theirs[-1]["peak_memory_mb"],
         "steps": {"evoenv": ours, "trl": theirs},
     }

@@ -73,16 +73,17 @@ model.generate = generate
 class OnDemand(TrainerCallback):
     """Waits for a line before each step and answers with the seconds that it took."""
 
-    started = 0.0
+    started = cpu_started = 0.0
 
     def on_step_begin(self, args, state, control, **_: object) -> None:
         if not sys.stdin.readline():
             os._exit(0)
-        self.started = time.perf_counter()
+        self.started, self.cpu_started = time.perf_counter(), time.process_time()
 
     def on_step_end(self, args, state, control, **_: object) -> None:
         facts = {
             "seconds": time.perf_counter() - self.started,
+            "cpu_seconds": time.process_time() - self.cpu_started,
             **counted,
             "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         }
