@@ -124,7 +124,7 @@ def test_solver_groups_draw_from_the_pool_and_the_just_admitted(tmp_path, sandbo
 
 @pytest.mark.parametrize(
     "verdict",
-    ["VERDICT: ACCEPT", *(pytest.param(v, marks=pytest.mark.slow) for v in ("VERDICT: REJECT", "no verdict"))],
+    ["VERDICT: REJECT", *(pytest.param(v, marks=pytest.mark.slow) for v in ("VERDICT: ACCEPT", "no verdict"))],
 )
 def test_flipping_every_verdict_changes_no_reward(tmp_path, sandbox, verdict):
     def reviewed(request, index):
@@ -153,6 +153,7 @@ def test_used_environments_retire_and_become_examples(run):
     assert not set(retired) & set(pool.active)
 
 
+@pytest.mark.slow
 def test_an_original_stays_at_the_floor(tmp_path, sandbox):
     # After step 1 the pool has two originals and two generated; three of the four were sampled and are due.
     pool = {"rotate_every": 1, "max_epochs": 1, "original_floor": 0.6}
@@ -168,6 +169,7 @@ def test_an_original_stays_at_the_floor(tmp_path, sandbox):
     run.store.close()
 
 
+@pytest.mark.slow
 def test_adaptive_difficulty_starts_at_zero_and_is_kept(tmp_path, sandbox):
     def always_right(request, index):
         if request.role == "solver" and ".solve." in request.id:

@@ -9,6 +9,7 @@ from evoenv.errors import ConfigError
 from evoenv.evolve import evolve
 from evoenv.policy.scripted import ScriptedPolicy
 from evoenv.run import create, prepare
+from evoenv.stages.synthesis import generator_requests, group_sizes
 
 pytestmark = pytest.mark.sandbox
 
@@ -51,6 +52,7 @@ def test_a_candidate_whose_prompts_cannot_be_shown_is_too_hard(tmp_path, sandbox
     run.store.close()
 
 
+@pytest.mark.slow
 def test_a_candidate_that_cannot_be_reviewed_is_refused(tmp_path, sandbox):
     run, _ = open_run(
         tmp_path / "run", sandbox, configuration(review={"max_prompt_tokens": 1000}), CountingPolicy(respond)
@@ -62,6 +64,7 @@ def test_a_candidate_that_cannot_be_reviewed_is_refused(tmp_path, sandbox):
     run.store.close()
 
 
+@pytest.mark.slow
 def test_a_review_that_is_too_long_shows_less(tmp_path, sandbox):
     lengths = {}
     for limit in (100_000, 3500, 3000):
@@ -90,18 +93,23 @@ def test_draws_of_an_environment_that_overflows_are_lost_and_counted(tmp_path, s
 
 
 def test_the_generator_sees_as_many_examples_as_fit(tmp_path, sandbox):
-    parents = {}
+    shown = {}
+    run, _ = open_run(tmp_path / "run", sandbox, policy=CountingPolicy(respond))
     for limit in (8192, 4000, 3200):
-        run, _ = open_run(
-            tmp_path / str(limit),
-            sandbox,
-            configuration(generator={"max_prompt_tokens": limit}),
-            CountingPolicy(respond),
-        )
-        evolve(run, 1)
-        parents[limit] = {len(candidate.parents) for candidate in run.store.candidates(1)}
-        run.store.close()
-    assert parents == {8192: {2}, 4000: {1}, 3200: {0}}
+        run.config = configuration(generator={"max_prompt_tokens": limit})
+        asked, parents = generator_requests(run, 1, run.store.pool())
+        shown[limit] = {len(found) for found in parents.values()}
+        assert max(run.policy.prompt_tokens(item.request.messages) for item in asked) <= limit
+    run.close()
+    assert shown == {8192: {2}, 4000: {1}, 3200: {0}}
+
+
+def test_the_last_step_proposes_no_more_than_the_run_may():
+    config = configuration(run={"candidates": 17})  # 2 prompts × 7 candidates
+    assert group_sizes(config, 0) == [7, 7]
+    assert group_sizes(config, 14) == [3]
+    assert group_sizes(config, 17) == []
+    assert group_sizes(configuration(), 1000) == [7, 7]
 
 
 def test_a_limit_below_the_bare_prompt_is_a_configuration_error(tmp_path, sandbox):
