@@ -88,7 +88,7 @@ def _nested(depth: int) -> list[Any]:
         ("\ud800", "lone surrogate"),
         (_nested(60), "nested deeper"),
         (defaultdict(lambda: 3), "factory of its own"),
-        ([0] * 500_000, "parts"),
+        ([0] * 70_000, "parts"),
         (True.__class__, "is a type"),
     ],
 )

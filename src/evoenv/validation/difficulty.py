@@ -23,6 +23,9 @@ from evoenv.validation.evidence import Drawn, Evidence, canonical
 
 POSITIONS = 10
 """Numbers of the prompt that are compared one by one, from either end."""
+READ = 20_000
+"""Characters of a prompt whose words and numbers are looked at."""
+WORDS = 200
 CHANCE = 1e-2
 """How often a difficulty that does nothing may be taken for one that does, over all features together."""
 
@@ -37,7 +40,10 @@ def check_difficulty_matters(evidence: Evidence) -> list[Finding]:
         return []
     views = [View.of(instance) for instance in evidence.drawn]
     labels = label_slots(views)
-    if _some_feature_follows([view.features(labels) for view in views], [view.level for view in views]):
+    common = Counter(word for view in views for word in view.words)
+    words = [word for word, count in common.most_common(WORDS) if 0.04 * len(views) <= count]
+    rows = [{**view.features(labels), **{f"word {word}": float(view.words[word]) for word in words}} for view in views]
+    if _some_feature_follows(rows, [view.level for view in views]):
         return []
     if labels and _answers_differ(evidence, levels):
         return []  # the level is shown as it is, and counts
@@ -87,9 +93,9 @@ class View:
     def of(cls, instance: Drawn) -> View:
         return cls(
             instance.difficulty,
-            [float(text) for text in _NUMBER.findall(instance.prompt) if len(text) < 300],
-            Counter(_WORD.findall(instance.prompt)),
-            len(_NUMBER.sub("", instance.prompt)),
+            [float(text) for text in _NUMBER.findall(instance.prompt[:READ]) if len(text) < 300],
+            Counter(_WORD.findall(instance.prompt[:READ])),
+            len(instance.prompt) - sum(map(len, _NUMBER.findall(instance.prompt))),
             instance.latent if isinstance(instance.latent, dict) else {"": instance.latent},
             list(_numbers(instance.reference)),
         )
@@ -119,7 +125,6 @@ class View:
                 values[f"latent {key}"] = _bounded(value)
             elif isinstance(value, list | str):
                 values[f"size of {key}"] = float(len(value))
-        values |= {f"word {word}": float(count) for word, count in self.words.items()}
         return values
 
 

@@ -31,6 +31,9 @@ class Caller(Protocol):
     @property
     def failure(self) -> Failed | None: ...
 
+    @property
+    def cpu_s(self) -> float: ...
+
     def call(
         self,
         op: str,

@@ -73,16 +73,25 @@ def check_source(source: str, allowed_imports: tuple[str, ...] = ALLOWED_IMPORTS
 # --------------------------------------------------------------------------- the class
 
 
-def _methods(cls: ast.ClassDef, classes: dict[str, ast.ClassDef], depth: int = 0) -> dict[str, ast.FunctionDef]:
+def _ancestry(cls: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[ast.ClassDef]:
+    """The class and its ancestors in the same file, each once, nearest first."""
+    seen = {cls.name: cls}
+    waiting = [cls]
+    while waiting:
+        for base in waiting.pop().bases:
+            if isinstance(base, ast.Name) and base.id in classes and base.id not in seen:
+                seen[base.id] = classes[base.id]
+                waiting.append(classes[base.id])
+    return list(seen.values())
+
+
+def _methods(cls: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> dict[str, ast.FunctionDef]:
     """The class's methods by name, those of base classes in the same file included."""
     found: dict[str, ast.FunctionDef] = {}
-    if depth < 20:
-        for base in reversed(cls.bases):
-            if isinstance(base, ast.Name) and base.id in classes and base.id != cls.name:
-                found |= _methods(classes[base.id], classes, depth + 1)
-    for node in cls.body:
-        if isinstance(node, ast.FunctionDef):
-            found[node.name] = node
+    for ancestor in _ancestry(cls, classes):
+        for node in ancestor.body:
+            if isinstance(node, ast.FunctionDef):
+                found.setdefault(node.name, node)
     return found
 
 
@@ -91,17 +100,13 @@ def _base_names(cls: ast.ClassDef) -> set[str]:
     return names | {base.attr for base in cls.bases if isinstance(base, ast.Attribute)}
 
 
-def _derives(cls: ast.ClassDef, classes: dict[str, ast.ClassDef], depth: int = 0) -> bool:
-    bases = _base_names(cls)
-    if "VerifiableEnvironment" in bases:
-        return True
-    return depth < 20 and any(
-        _derives(classes[base], classes, depth + 1) for base in bases & classes.keys() - {cls.name}
-    )
+def _derives(cls: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> bool:
+    return any("VerifiableEnvironment" in _base_names(ancestor) for ancestor in _ancestry(cls, classes))
 
 
 def _is_abstract(method: ast.FunctionDef) -> bool:
-    return any("abstractmethod" in ast.dump(decorator) for decorator in method.decorator_list)
+    names = {getattr(node, "id", getattr(node, "attr", "")) for one in method.decorator_list for node in ast.walk(one)}
+    return "abstractmethod" in names
 
 
 def check_class(tree: ast.Module) -> tuple[SourceFacts, list[Finding]]:

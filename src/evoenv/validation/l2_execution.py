@@ -19,6 +19,8 @@ from evoenv.validation.wire import checked_description
 FIRST_SEEDS = 2
 SHALLOW_SEEDS = 36
 DEEP_SEEDS = 12
+MAX_EVIDENCE = 24_000_000
+"""Characters that all instances together may take: the host keeps them while it judges."""
 LEVEL_SECONDS = 0.6
 """Wall clock that further seeds of one level may take: dear levels get fewer."""
 
@@ -69,6 +71,10 @@ def _draw(evidence: Evidence, plan: list[tuple[int, range]]) -> list[Finding]:
             failures += _draw_level(evidence, level, further)
             tried += len(further)
         findings = _failure_findings(failures, tried, level) or _shape_findings(evidence.at_level(level))
+        size = sum(len(drawn.latent_key) + len(drawn.prompt) for drawn in evidence.drawn)
+        if not findings and size > MAX_EVIDENCE:
+            seen = f"{len(evidence.drawn)} instances take {size:,} characters"
+            findings = [finding("L2.memory", f"difficulty {level}: {seen}; expected at most {MAX_EVIDENCE:,}")]
         if findings:
             return findings
     return []
@@ -109,6 +115,8 @@ def _failure_findings(failures: list[tuple[int, Failed]], tried: int, level: int
             where = f"seed {seed}, difficulty {level}: {failure.message}"
             share = f" ({len(crashes)} of {tried} seeds)" if code == "L2.rare-crash" else ""
             seen[code] = finding(code, where + share)
+    if failures and not seen:  # nothing ran, and nobody is to blame but the source
+        seen["L2.killed"] = finding("L2.killed", f"difficulty {level}: {failures[0][1].message}")
     return list(seen.values())
 
 

@@ -38,10 +38,13 @@ def _differences(
     found: dict[str, str] = {}
     items = [[drawn.seed, drawn.difficulty] for drawn in chosen]
     outcomes = evidence.call("instances", items, dict(args or {}), worker=worker)
+    timed_out = any(isinstance(outcome, Failed) and outcome.kind == "timeout" for outcome in outcomes)
     for drawn, outcome in zip(chosen, outcomes, strict=True):
         where = f"seed {drawn.seed}, difficulty {drawn.difficulty}"
         if isinstance(outcome, Failed):
-            if outcome.kind not in ("aborted", "timeout"):  # time is L2's matter; here the machine may be busy
+            if outcome.kind == "aborted" and timed_out:
+                continue
+            if outcome.kind != "timeout":  # time is L2's matter; here the machine may be busy
                 found.setdefault("instance", f"{where}: worked the first time, then {outcome.message}")
             continue
         prompt, latent, reference, _ = outcome.value

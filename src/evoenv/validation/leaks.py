@@ -17,9 +17,12 @@ SHORTCUT_SHARE = 0.9
 MIN_INSTANCES = 12
 FEW = 8
 PLACES = 8
+LONGEST = 300
+READ = 20_000
+OCCURRENCES = 60
+"""Of the answer in a prompt: a leak does not hide behind more."""
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
-_ROW = re.compile(r"-?[0-9]+(?:,? -?[0-9]+)+")
 
 
 def check_answer_in_prompt(solved: Sequence[Solved]) -> list[Finding]:
@@ -52,7 +55,9 @@ def _contexts(prompt: str, answer: str) -> set[str]:
     """The words right before each place where the answer stands alone."""
     contexts: set[str] = set()
     start = prompt.find(answer)
-    while start != -1 and len(contexts) < 20:
+    for _ in range(OCCURRENCES):
+        if start == -1:
+            break
         end = start + len(answer)
         before, after = prompt[max(0, start - 1) : start], prompt[end : end + 1]
         alone = not (before.isalnum() or before in ("-", ".")) and not after.isalnum()
@@ -91,8 +96,16 @@ def _number_at(index: int) -> Shortcut:
 
 def _longest_list(prompt: str, numbers: list[str]) -> str | None:
     """The longest row of numbers, as it stands: right where order is not checked, or nothing is asked."""
-    rows = _ROW.findall(prompt[:100_000])
-    return max(rows, key=len).replace(",", " ") if rows else None
+    longest: list[str] = []
+    row: list[str] = []
+    end = -1
+    for match in _NUMBER.finditer(prompt[:READ]):
+        row = [*row, match.group()] if prompt[end : match.start()] in (" ", ", ", ",") else [match.group()]
+        end = match.end()
+        longest = max(longest, row, key=len)
+        if len(row) > LONGEST:
+            break
+    return " ".join(longest) if len(longest) > 1 else None
 
 
 SHORTCUTS: dict[str, Shortcut] = {
@@ -132,7 +145,7 @@ def _shares(
     """The share of instances that each rule solves."""
     rows: list[tuple[Drawn, str, str, bool, str]] = []
     for one in solved:
-        numbers = [text for text in _NUMBER.findall(one.instance.prompt) if len(text) < 200][:4000]
+        numbers = [text for text in _NUMBER.findall(one.instance.prompt[:READ]) if len(text) < 200]
         for name in rules:
             if name in constants:
                 rows.append((one.instance, name, constants[name], False, ""))

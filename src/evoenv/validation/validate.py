@@ -45,23 +45,34 @@ def validate(
     layer_seconds: float = LAYER_SECONDS,
 ) -> ValidationReport:
     """The verdict on one source. Never raises for anything that the source does."""
-    started = time.perf_counter()
-    facts, findings = check_source(source, allowed_imports)
-    if controller is not None and not findings:
-        findings = check_controller(controller, allowed_imports)
-    report: dict[str, Any] = {
-        "class_name": facts.class_name,
-        "dialect": facts.dialect,
-        "sandbox": tuple(sandbox.layers),
-    }
-    if findings:
-        return ValidationReport(0, tuple(findings), seconds=time.perf_counter() - started, **report)
+    started, host_cpu = time.perf_counter(), time.thread_time()
+    workers: list[Caller] = []
 
-    def open_worker(**options: Any) -> Caller:
-        return sandbox.open(
-            source, controller=controller, parameters=parameters, allowed_imports=allowed_imports, **options
+    def report(layer: int, findings: list[Finding], **facts: Any) -> ValidationReport:
+        return ValidationReport(
+            layer,
+            tuple(findings),
+            class_name=source_facts.class_name,
+            dialect=source_facts.dialect,
+            seconds=time.perf_counter() - started,
+            cpu_seconds=time.thread_time() - host_cpu + sum(worker.cpu_s for worker in workers),
+            sandbox=tuple(sandbox.layers),
+            **facts,
         )
 
+    def open_worker(**options: Any) -> Caller:
+        workers.append(
+            sandbox.open(
+                source, controller=controller, parameters=parameters, allowed_imports=allowed_imports, **options
+            )
+        )
+        return workers[-1]
+
+    source_facts, findings = check_source(source, allowed_imports)
+    if controller is not None and not findings:
+        findings = check_controller(controller, allowed_imports)
+    if findings:
+        return report(0, findings)
     worker = open_worker()
     try:
         evidence = Evidence(worker, open_worker)
@@ -77,13 +88,15 @@ def validate(
             evidence.deadline = time.monotonic() + layer_seconds
             family, findings = check_scorer(evidence)
             layer = 4 if findings else 5
-        description = checked_description(worker.description)
-        report["family"] = family.name if family is not None else None
-        report["dialect"] = description.get("dialect", facts.dialect)
-        report["prompt_template"] = description.get("template") or (evidence.drawn[0].prompt if evidence.drawn else "")
     finally:
         worker.close()
-    return ValidationReport(layer, tuple(findings), seconds=time.perf_counter() - started, **report)
+    template = checked_description(worker.description).get("template")
+    return report(
+        layer,
+        findings,
+        family=family.name if family is not None else None,
+        prompt_template=template or (evidence.drawn[0].prompt if evidence.drawn else ""),
+    )
 
 
 def check_controller(source: str, allowed_imports: tuple[str, ...]) -> list[Finding]:

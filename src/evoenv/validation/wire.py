@@ -10,15 +10,34 @@ from collections.abc import Callable
 from typing import Any
 
 from evoenv.sandbox.guest import codec
+from evoenv.sandbox.guest.dialects import MAX_PROMPT
 from evoenv.sandbox.outcomes import Failed, Ok, Outcome
+
+MAX_ANSWER_PARTS = 5000
+"""Parts of a reference answer. More is no answer; and decoding a set of many integers that were made to collide
+would take the host minutes."""
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float)
+    return type(value) in (int, float) and abs(value) < 1e9
+
+
+def _parts(value: Any) -> int:
+    count, stack = 0, [value]
+    while stack and count <= MAX_ANSWER_PARTS:
+        part = stack.pop()
+        count += 1
+        if isinstance(part, list):
+            stack += part
+        elif isinstance(part, dict):
+            stack += part.values()
+    return count
 
 
 def _is_encoded(value: Any) -> bool:
     """Whether a value decodes, and to something that can be written as text."""
+    if _parts(value) > MAX_ANSWER_PARTS:
+        return False
     try:
         codec.encode(codec.decode(value))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError):
@@ -31,14 +50,20 @@ def _is_instance(value: Any) -> bool:
         type(value) is list
         and len(value) == 4
         and type(value[0]) is str
-        and _is_encoded(value[1])
+        and len(value[0]) <= MAX_PROMPT
         and _is_encoded(value[2])
         and type(value[3]) is bool
     )
 
 
 def _is_perturbed(value: Any) -> bool:
-    return type(value) is list and len(value) == 2 and type(value[0]) is str and _is_encoded(value[1])
+    return (
+        type(value) is list
+        and len(value) == 2
+        and type(value[0]) is str
+        and len(value[0]) <= MAX_PROMPT
+        and _is_encoded(value[1])
+    )
 
 
 def _is_parsed(value: Any) -> bool:
@@ -67,7 +92,7 @@ SHAPES: dict[str, Callable[[Any], bool]] = {
 def checked(op: str, outcome: Outcome) -> Outcome:
     """The outcome, or a failure where its value is not of the operation's shape."""
     if isinstance(outcome, Ok) and not SHAPES[op](outcome.value):
-        return Failed("protocol", f"the result of {op} has a shape that no honest worker sends")
+        return Failed("protocol", f"the result of {op} is too large, or not of the shape that an honest worker sends")
     return outcome
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 MAX_DEPTH = 40
-MAX_NODES = 400_000
+MAX_NODES = 60_000
 MAX_INT_BITS = 13_000
 """About 3,900 decimal digits: below CPython's own limit for converting integers to text."""
 

@@ -22,6 +22,7 @@ from typing import Any
 
 from evoenv.sandbox.guest import codec, tracing
 
+MAX_PROMPT = 200_000
 METHODS = ("_generate", "_prompt_generate", "_process", "scorer")
 
 
@@ -90,6 +91,8 @@ def checked_score(value: Any) -> float:
 def checked_prompt(value: Any) -> str:
     if type(value) is not str:
         raise BadResult(f"_prompt_generate returned {type(value).__name__}, expected str")
+    if len(value) > MAX_PROMPT:
+        raise BadResult(f"_prompt_generate returned {len(value):,} characters, expected at most {MAX_PROMPT:,}")
     return value
 
 
