@@ -1,11 +1,16 @@
 """What the loop costs beside the policy: novelty, admission, the store, and one whole step.
 
-    python benchmarks/loop.py [--json] [--environments 100000] [--candidates 100000]
+    python benchmarks/loop.py [--json] [--environments 100000] [--candidates 100000] [--laptop 0.125]
 
 - novelty: a batch of 128 candidates measured against `--environments` admitted ones, and decided.
 - store: a run of `--candidates` candidates, opened (pool, counts and one step's candidates read); bytes per candidate.
 - step: one iteration at the paper's batch (16 × 8 candidates, 64 × 8 responses) with a policy that answers at once, so
   that all of its time is ours. Half of the candidates are sound: the seeds with other names.
+- laptop (`--laptop SHARE`): one step of the laptop preset with its real model, the batches cut to SHARE, the texts at
+  full length: the whole takes an hour on two cores. The model really samples and learns. It would write hardly a
+  sound candidate, though, and then there would be nothing to validate: the text of each candidate is therefore that
+  of `step`, half of them sound, each of which is reviewed and calibrated. Both sides of the ratio grow with the batch
+  alike, so that the share of the part stands for the whole. Goal: at most 5% beside the policy.
 """
 
 from __future__ import annotations
@@ -17,8 +22,10 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +35,16 @@ from evoenv.admission.novelty import NoveltyCache, gamma, measure_batch
 from evoenv.config import Config, load_config
 from evoenv.environment.seeds import seed_sources
 from evoenv.evolve import evolve
+from evoenv.policy.embedder import MiniLMEmbedder
 from evoenv.policy.scripted import ScriptedPolicy
 from evoenv.pool.store import Asked, EnvironmentRecord, Store
+from evoenv.presets import preset
 from evoenv.records import Candidate, Message, Request, Sample, ValidationReport, derive_seed, environment_id
 from evoenv.run import create, prepare
 from evoenv.sandbox.host import Sandbox
+
+if TYPE_CHECKING:
+    from evoenv.policy.local.policy import LocalPolicy
 
 DIMENSION = 384
 BATCH = 128
@@ -101,20 +113,23 @@ class HashedEmbedder:
         )
 
 
+SEEDS = tuple(seed_sources().values())
+
+
+def respond(request: Request, index: int) -> str:
+    """Every role at once; candidates are by turns a seed with another name and half a class."""
+    if request.role == "reviewer":
+        return "VERDICT: ACCEPT"
+    if request.role == "solver":
+        return f"<answer>{index}</answer>"
+    number = derive_seed(request.id, index)
+    if index % 2:
+        return "```python\nclass Half:\n```"
+    source = re.sub(r"class (\w+)", rf"class \g<1>{number % 10_000}", SEEDS[number % len(SEEDS)], count=1)
+    return f"```python\n{source}\n```"
+
+
 def step() -> dict[str, float]:
-    sources = list(seed_sources().values())
-
-    def respond(request: Request, index: int) -> str:
-        if request.role == "reviewer":
-            return "VERDICT: ACCEPT"
-        if request.role == "solver":
-            return f"<answer>{index}</answer>"
-        number = derive_seed(request.id, index)
-        if index % 2:
-            return "```python\nclass Half:\n```"
-        source = re.sub(r"class (\w+)", rf"class \g<1>{number % 10_000}", sources[number % len(sources)], count=1)
-        return f"```python\n{source}\n```"
-
     config = load_config({"run": {"steps": 1}})
     with tempfile.TemporaryDirectory() as place, Sandbox() as sandbox:
         opened, config = create(Path(place) / "run", config)
@@ -130,19 +145,65 @@ def step() -> dict[str, float]:
     }
 
 
+class SoundAuthor:
+    """A real policy whose candidates read like those of `respond`: the same tokens and time, another text."""
+
+    def __init__(self, policy: LocalPolicy) -> None:
+        self._policy = policy
+        self.trainable, self.prompt_tokens = True, policy.prompt_tokens
+        self.update, self.save, self.load, self.close = policy.update, policy.save, policy.load, policy.close
+
+    def sample(self, requests: Sequence[Request]) -> Iterator[Sample]:
+        generators = {request.id: request for request in requests if request.role == "generator"}
+        for sample in self._policy.sample(requests):
+            request = generators.get(sample.request_id)
+            yield sample if request is None else replace(sample, text=respond(request, sample.index))
+
+
+def laptop(share: float) -> dict[str, float]:
+    from evoenv.policy.local.policy import LocalPolicy
+
+    whole = load_config(preset("laptop"))
+    batches = {
+        "generator": {"prompts": max(1, round(share * whole.generator.prompts))},
+        "solver": {"prompts": max(1, round(share * whole.solver.prompts))},
+        "run": {"steps": 1},
+    }
+    config = load_config(preset("laptop"), batches)
+    with tempfile.TemporaryDirectory() as place, Sandbox() as sandbox:
+        policy = SoundAuthor(LocalPolicy.open(config.model, config.training))
+        embedder = MiniLMEmbedder(config.novelty.embedder)
+        opened, config = create(Path(place) / "run", config)
+        with prepare(opened, config, policy, sandbox, embedder) as run:
+            metrics = evolve(run, 1).metrics
+    return {
+        "share_of_the_batch": share,
+        "candidates": metrics["funnel/candidates"],
+        "l5": metrics["funnel/l5"],
+        "seconds": metrics["time/step"],
+        "seconds_sampling": metrics["time/sampling"],
+        "seconds_updating": metrics["time/updating"],
+        "tokens_per_second": metrics.get("time/tokens_per_second", 0.0),
+        "share_beside_policy": metrics["time/overhead_share"],
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--environments", type=int, default=100_000)
     parser.add_argument("--candidates", type=int, default=100_000)
+    parser.add_argument("--laptop", type=float, default=0.0, metavar="SHARE", help="also one step of the laptop preset")
+    parser.add_argument("--only-laptop", action="store_true")
     arguments = parser.parse_args()
-    result = {
+    result: dict[str, Any] = {
         "cores": os.cpu_count(),
         "load": os.getloadavg()[0],
-        "novelty": novelty(arguments.environments),
-        "store": store(arguments.candidates),
-        "step": step(),
     }
+    if not arguments.only_laptop:
+        result |= {"novelty": novelty(arguments.environments), "store": store(arguments.candidates), "step": step()}
+    if arguments.laptop or arguments.only_laptop:
+        result["laptop"] = laptop(arguments.laptop or 0.125)
     if arguments.json:
         json.dump(result, sys.stdout, indent=2)
         print()
