@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from evoenv.corpus.list_steps import DISTINCT, POSITIVE, SIGNED
+from evoenv.corpus.list_steps import POSITIVE, SIGNED
 from evoenv.corpus.parts import Computation, texts
 
 
