@@ -38,17 +38,23 @@ def check_difficulty_matters(evidence: Evidence) -> list[Finding]:
     levels = [level for level in evidence.levels if evidence.at_level(level)]
     if len(levels) < 2:
         return []
+    if _follows_level(evidence.drawn[::3]) or _follows_level(evidence.drawn):  # most follow it in plain sight
+        return []
     views = [View.of(instance) for instance in evidence.drawn]
+    if label_slots(views) and _answers_differ(evidence, levels):
+        return []  # the level is shown as it is, and counts
+    seen = f"levels {levels[0]}–{levels[-1]} have the same sizes, values and words over {len(views)} instances"
+    return [finding("L4.difficulty-ignored", seen)]
+
+
+def _follows_level(drawn: Sequence[Drawn]) -> bool:
+    """Whether some feature or word of these instances follows the level."""
+    views = [View.of(instance) for instance in drawn]
     labels = label_slots(views)
     common = Counter(word for view in views for word in view.words)
     words = [word for word, count in common.most_common(WORDS) if 0.04 * len(views) <= count]
     rows = [{**view.features(labels), **{f"word {word}": float(view.words[word]) for word in words}} for view in views]
-    if _some_feature_follows(rows, [view.level for view in views]):
-        return []
-    if labels and _answers_differ(evidence, levels):
-        return []  # the level is shown as it is, and counts
-    seen = f"levels {levels[0]}–{levels[-1]} have the same sizes, values and words over {len(views)} instances"
-    return [finding("L4.difficulty-ignored", seen)]
+    return _some_feature_follows(rows, [view.level for view in views])
 
 
 # --------------------------------------------------------------------------- features
@@ -190,6 +196,8 @@ def _some_feature_follows(rows: Sequence[dict[str, float]], levels: Sequence[int
     middle = sorted(set(levels))[len(set(levels)) // 2]
     low = [index for index, level in enumerate(levels) if level < middle]
     high = [index for index, level in enumerate(levels) if level >= middle]
+    if not low or not high:
+        return False
     spread = math.sqrt((len(low) + len(high)) / (len(low) * len(high)))
     for column in columns:
         if abs(correlation(ranks(column), by_level)) * math.sqrt(len(column) - 1) >= tail:

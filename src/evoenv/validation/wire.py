@@ -36,6 +36,8 @@ def _parts(value: Any) -> int:
 
 def _is_encoded(value: Any) -> bool:
     """Whether a value decodes, and to something that can be written as text."""
+    if value is None or type(value) in (bool, float) or (type(value) is int and value.bit_length() < 64):
+        return True
     if _parts(value) > MAX_ANSWER_PARTS:
         return False
     try:
