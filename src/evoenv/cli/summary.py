@@ -54,6 +54,8 @@ class Summary:
     solver: Movement | None
     """Over all environments: mean score of the first and of the last step."""
     environments: tuple[Movement, ...]
+    learnt: bool | None
+    """Whether any group had two different rewards, so that there was something to learn from; None: nobody counted."""
     active: int
     few_shot: int
 
@@ -65,6 +67,7 @@ def summarise(store: Store) -> Summary:
     findings: Counter[str] = Counter()
     refusals: Counter[str] = Counter()
     tokens, seconds = 0, 0.0
+    kept: list[float] = []
     scores: dict[str, dict[int, list[float]]] = {}
     for step in range(1, last + 1):
         totals = [total + (count or 0) for total, count in zip(totals, funnel(store, step), strict=True)]
@@ -72,7 +75,9 @@ def summarise(store: Store) -> Summary:
         for report in store.reports(step).values():
             findings.update({finding.code for finding in report.findings})
         tokens += sum(store.tokens(step).values())
-        seconds += store.metrics(step).get("time/step", 0.0)
+        metrics = store.metrics(step)
+        seconds += metrics.get("time/step", 0.0)
+        kept += [metrics["groups/kept"]] if "groups/kept" in metrics else []
         subjects = store.requests(step, "solve")
         for (request, _), score in store.scores(step, "solve").items():
             scores.setdefault(subjects[request][0] or "", {}).setdefault(step, []).append(score.value)
@@ -92,6 +97,7 @@ def summarise(store: Store) -> Summary:
         admitted=tuple(_admitted(store, names)),
         solver=_movement("all", together) if together else None,
         environments=tuple(_movement(names[name], steps) for name, steps in scores.items()),
+        learnt=any(kept) if kept else None,
         active=len(pool.active),
         few_shot=len(pool.few_shot),
     )
@@ -168,6 +174,8 @@ def show(summary: Summary, directory: Path, screen: Console) -> None:
             "bold",
         )
         screen.print(_movements(summary))
+        if summary.learnt is False:
+            say("  no group of any step had two different rewards: there was nothing to learn from, no weight changed")
     say(f"\nThe run is in {directory}: config.toml, run.sqlite (every prompt, answer, finding and score), checkpoints/")
     say(f"  evoenv envs --run {directory}      lists its environments")
 
