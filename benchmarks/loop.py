@@ -6,7 +6,7 @@
 - store: a run of `--candidates` candidates, opened (pool, counts and one step's candidates read); bytes per candidate.
 - step: one iteration at the paper's batch (16 × 8 candidates, 64 × 8 responses) with a policy that answers at once, so
   that all of its time is ours. Half of the candidates are sound: the seeds with other names.
-- laptop (`--laptop SHARE`): one step of the laptop preset with its real model, batches and texts cut to SHARE: all of it
+- laptop (`--laptop SHARE`): one step of the laptop preset with its real model, batches and texts cut to SHARE: it all
   takes hours on two cores. The model really samples and learns. It would write hardly a sound candidate, though, and
   then there would be nothing to validate: the text of each candidate is therefore that of `step`, half of them sound,
   each of which is reviewed and calibrated. Batches cut both sides of the ratio alike; shorter texts cut the policy's

@@ -160,7 +160,10 @@ def _numbers(shown: Snapshot, width: int, meter: Meter) -> Group:
             value = Text(format(history[-1], form), "bold") if history else Text("–", QUIET)
             rows.add_row(label, value, Text(sparkline(history, room), ACCENT))
     label, amount = meter
-    rows.add_row(label, Text(f"{amount:,.0f}" if amount else "–", "bold" if amount else QUIET), "")
+    speeds = shown.trends.get("time/tokens_per_second", [])
+    amount = amount or (speeds[-1] if speeds else 0.0)  # at the start of a step: as fast as the last one
+    value = Text(f"{amount:,.0f}", "bold") if amount else Text("–", QUIET)
+    rows.add_row(label, value, Text(sparkline(speeds, room), ACCENT))
     return Group(pool, rows)
 
 

@@ -25,6 +25,7 @@ TRENDS = (
     "solver/right",
     "solver/format_ok",
     "solver/zero_variance",
+    "time/tokens_per_second",
 )
 """Metrics that a view shows with their history."""
 EVENTS_KEPT = 50
