@@ -173,6 +173,7 @@ def prepare(
         raise ConfigError(
             "this policy can only sample, so it cannot be trained; use `evoenv synth` to build a pool with it"
         )
+    _check_kind(store, training)
     workers = WorkerPool(sandbox)
     try:
         if not store.pool().members:
@@ -195,6 +196,19 @@ def prepare(
     )
     restore_policy(run)
     return run
+
+
+def _check_kind(store: Store, training: bool) -> None:
+    """A run is trained from its first step on, or never: checkpoints and steps must pair."""
+    begun = store.meta("training")
+    if begun is None:
+        store.set_meta("training", training)
+    elif begun != training:
+        was, other = ("train", "synth") if begun else ("synth", "train")
+        raise ConfigError(
+            f"this run was begun by `evoenv {was}` and cannot be continued by `evoenv {other}`; "
+            f"continue it with `evoenv {was} --resume`, or start a new run"
+        )
 
 
 def advance(run: Run, steps: int | None = None) -> Sequence[StepSummary]:

@@ -1,4 +1,4 @@
-"""One sandbox for all commands that are run inside the test's process, and the scripted world of the loop's tests."""
+"""The scripted world of the loop's tests is a module of theirs; commands are tested with it too."""
 
 from __future__ import annotations
 

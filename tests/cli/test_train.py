@@ -40,6 +40,7 @@ def begun(tmp_path: Path) -> Path:
         (["--resume"], "--resume needs --run DIR"),
         (["--resume", "--run", "{tmp}/none"], "no run in"),
         (["--resume", "--run", "{tmp}/begun", "--preset", "nano"], "keeps its own configuration"),
+        (["--run", "{tmp}/begun/config.toml/x"], "is not a directory to write in"),
         (["--run", "{tmp}/begun"], "already holds a run; continue it with --resume"),
         (["--resume", "--run", "{tmp}/begun", "--set", "training.kl=1.0"], "cannot change training.kl"),
     ],

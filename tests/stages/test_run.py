@@ -95,6 +95,14 @@ def test_a_pool_is_synthesised_without_solving_or_learning(tmp_path, sandbox):
     run.store.close()
 
 
+def test_a_pool_that_was_synthesised_is_not_trained_half_way(tmp_path, sandbox):
+    run, _ = open_run(tmp_path / "run", sandbox, training=False)
+    run.close()
+    with pytest.raises(ConfigError, match="begun by `evoenv synth` and cannot be continued by `evoenv train`"):
+        open_run(tmp_path / "run", sandbox)
+    reopen(tmp_path / "run")[0].close()
+
+
 class Metered(ScriptedPolicy):
     """Samples only, on a budget that `save` and `load` remember."""
 

@@ -83,10 +83,17 @@ def resolve_run(arguments: argparse.Namespace, stem: str) -> Path:
         if not Store.begun(arguments.run_directory):
             raise InputError(f"there is no run in {arguments.run_directory} to resume; start it without --resume")
         return Path(arguments.run_directory)
-    directory = arguments.run_directory or Path("runs") / f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+    directory = Path(arguments.run_directory or Path("runs") / f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}")
     if Store.begun(directory):
         raise InputError(f"{directory} already holds a run; continue it with --resume, or choose another --run")
-    return Path(directory)
+    place = directory.absolute()
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        raise InputError(
+            f"no run can be made in {directory}: {place} is not a directory to write in; choose another --run"
+        )
+    return directory
 
 
 def check_minutes(minutes: float | None) -> None:
@@ -147,15 +154,19 @@ def open_embedder(config: Config) -> Embedder:
 # --------------------------------------------------------------------------- watching and stopping
 
 
-def set_up_logging(screen: Console) -> None:
-    """Warnings above the live view, or as plain lines."""
+@contextmanager
+def logged(screen: Console) -> Iterator[None]:
+    """Warnings above the live view, or as plain lines, for as long as the command runs."""
     from rich.logging import RichHandler
 
-    handler = RichHandler(console=screen, show_time=False, show_path=False, markup=False)
     package = logging.getLogger("evoenv")
-    package.handlers[:] = [handler]
-    package.setLevel(logging.WARNING)
+    before = package.handlers[:], package.propagate
+    package.handlers[:] = [RichHandler(console=screen, show_time=False, show_path=False, markup=False)]
     package.propagate = False
+    try:
+        yield
+    finally:
+        package.handlers[:], package.propagate = before
 
 
 def open_view(store: Store, config: Config, command: str, screen: Console, *, plain: bool, trains: bool) -> Watch:
@@ -236,6 +247,8 @@ def drive(
         stack.callback(view.close)
         if hasattr(view, "meter"):
             view.meter = lambda: meter(run)
+        else:
+            screen.print(f"the run is in {store.directory}", markup=False, soft_wrap=True)
         run.observer = Watchers([view, writers])
         exhausted: BudgetExhausted | None = None
         with stopping(run.stop, view, minutes) as reasons:

@@ -71,7 +71,6 @@ def run(arguments: argparse.Namespace) -> int:
     driving.check_minutes(arguments.minutes)
     check_budget(arguments)
     screen = console(stderr=True)
-    driving.set_up_logging(screen)
     if arguments.resume:
         if arguments.dry_run:
             raise InputError("--dry-run shows the first prompt of a new run; leave --resume out")
@@ -117,6 +116,7 @@ def synthesise(
     from evoenv.writers import check_writers
 
     with ExitStack() as stack:
+        stack.enter_context(driving.logged(screen))
         store: Store | None = None
         if new is None:
             overrides = [*arguments.overrides, *own]

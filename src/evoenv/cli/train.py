@@ -48,9 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
     from evoenv.writers import check_writers
 
     screen = console(stderr=True)
-    driving.set_up_logging(screen)
     store: Store | None = None
     with ExitStack() as stack:
+        stack.enter_context(driving.logged(screen))
         if arguments.resume:
             store, config = reopen(directory, [*arguments.overrides, *own])
             stack.callback(store.close)
