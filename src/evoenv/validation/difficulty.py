@@ -19,13 +19,14 @@ from typing import Any
 from evoenv.records import Finding
 from evoenv.sandbox.outcomes import Ok
 from evoenv.validation.codes import finding
-from evoenv.validation.evidence import Drawn, Evidence, canonical
+from evoenv.validation.evidence import Drawn, Evidence, canonical, seed_for
 
 POSITIONS = 10
 """Numbers of the prompt that are compared one by one, from either end."""
 READ = 20_000
 """Characters of a prompt whose words and numbers are looked at."""
 WORDS = 200
+END_INSTANCES = 120
 CHANCE = 1e-2
 """How often a difficulty that does nothing may be taken for one that does, over all features together."""
 
@@ -38,17 +39,32 @@ def check_difficulty_matters(evidence: Evidence) -> list[Finding]:
     levels = [level for level in evidence.levels if evidence.at_level(level)]
     if len(levels) < 2:
         return []
-    if _follows_level(evidence.drawn[::3]) or _follows_level(evidence.drawn):  # most follow it in plain sight
+    # Most follow the level in plain sight; gentle growth needs more instances, at the ends.
+    if _follows_level(evidence.drawn[::3]) or _follows_level(evidence.drawn) or _follows_level(_ends(evidence, levels)):
         return []
     views = [View.of(instance) for instance in evidence.drawn]
     if label_slots(views) and _answers_differ(evidence, levels):
         return []  # the level is shown as it is, and counts
+    if _shapes_same_draws(evidence, levels):
+        return []
     seen = f"levels {levels[0]}–{levels[-1]} have the same sizes, values and words over {len(views)} instances"
     return [finding("L4.difficulty-ignored", seen)]
 
 
+def _ends(evidence: Evidence, levels: Sequence[int]) -> list[Drawn]:
+    """Further instances of the lowest and the highest level, as many as a second or so allows."""
+    ends = (levels[0], levels[-1])
+    dearest = max(evidence.cost.get(level, 0.0) for level in ends)
+    count = min(END_INSTANCES, int(1.0 / max(dearest, 1e-4)))
+    keys = [(seed_for("ends", index), level) for level in ends for index in range(2, 2 + count)]
+    outcomes = evidence.call("instances", [list(key) for key in keys])
+    return [Drawn(*key, *outcome.value) for key, outcome in zip(keys, outcomes, strict=True) if isinstance(outcome, Ok)]
+
+
 def _follows_level(drawn: Sequence[Drawn]) -> bool:
     """Whether some feature or word of these instances follows the level."""
+    if len({instance.difficulty for instance in drawn}) < 2:
+        return False
     views = [View.of(instance) for instance in drawn]
     labels = label_slots(views)
     common = Counter(word for view in views for word in view.words)
@@ -206,6 +222,31 @@ def _some_feature_follows(rows: Sequence[dict[str, float]], levels: Sequence[int
         if gap >= math.sqrt(-math.log(chance / 2) / 2) * spread:
             return True
     return False
+
+
+def _shapes_same_draws(evidence: Evidence, levels: Sequence[int]) -> bool:
+    """Whether the same random numbers make another prompt at another level: then the level works in a hidden way,
+    such as bringing two numbers closer together. A level that only stirs the random numbers changes the draws.
+    """
+    seeds = [instance.seed for instance in evidence.drawn[:8]]
+    keys = [(seed, level) for level in (levels[0], levels[-1]) for seed in seeds]
+    worker = evidence.open_worker(instrument=True)
+    try:
+        draws = evidence.call("draws", [list(key) for key in keys], worker=worker)
+        shown = evidence.call("instances", [list(key) for key in keys], worker=worker)
+    finally:
+        worker.close()
+    if any(not isinstance(outcome, Ok) for outcome in (*draws, *shown)):
+        return False
+    rows = [
+        (drawn.value[2], re.sub(rf"\b(?:{key[1]}|{key[1] + 1})\b", "#", outcome.value[0]))
+        for key, drawn, outcome in zip(keys, draws, shown, strict=True)
+        if isinstance(drawn, Ok) and isinstance(outcome, Ok)
+    ]
+    pairs = list(zip(rows[: len(seeds)], rows[len(seeds) :], strict=True))
+    return all(low[0] == high[0] for low, high in pairs) and sum(
+        low[1] != high[1] for low, high in pairs
+    ) * 4 >= 3 * len(pairs)
 
 
 def _answers_differ(evidence: Evidence, levels: Sequence[int]) -> bool:

@@ -6,6 +6,7 @@ Static and cheap. A quality filter, not a boundary: what slips through meets the
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -197,7 +198,7 @@ def check_imports(tree: ast.Module, allowed: tuple[str, ...]) -> list[Finding]:
         if level or module.partition(".")[0] not in allowed:
             findings.append(finding("L1.import", f"line {line}: imports {'.' * level}{module}"))
         for name in names:
-            if name.startswith("_"):
+            if _is_inside(module, name):
                 findings.append(finding("L1.private-access", f"line {line}: imports {module}.{name}"))
     return findings
 
@@ -223,6 +224,12 @@ def _bound_names(tree: ast.Module) -> set[str]:
     return bound
 
 
+def _is_inside(module: str, name: str) -> bool:
+    """Whether a module's attribute is none of its public names: `random._os`, `typing.sys`."""
+    borrowed = name in sys.stdlib_module_names and name != module and (module, name) != ("collections", "abc")
+    return name.startswith("_") or borrowed
+
+
 def _is_dunder(name: str) -> bool:
     return len(name) > 4 and name.startswith("__") and name.endswith("__")
 
@@ -242,7 +249,7 @@ def check_names(tree: ast.Module) -> list[Finding]:
             if _is_dunder(node.attr):
                 if node.attr not in HARMLESS_DUNDERS:
                     findings.append(finding("L1.dunder", f"line {node.lineno}: reaches for .{node.attr}"))
-            elif node.attr.startswith("_") and isinstance(node.value, ast.Name) and node.value.id in modules:
+            elif isinstance(node.value, ast.Name) and node.value.id in modules and _is_inside(node.value.id, node.attr):
                 findings.append(
                     finding("L1.private-access", f"line {node.lineno}: reaches for {node.value.id}.{node.attr}")
                 )

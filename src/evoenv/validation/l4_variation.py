@@ -22,7 +22,7 @@ from evoenv.validation.texts import FORMS, PART_FORMS
 FEW_PROMPTS = 12
 NEARLY_CONSTANT = 0.9
 COUNTERFACTUAL_INSTANCES = 3
-COUNTERFACTUAL_DRAWS = 32
+COUNTERFACTUAL_DRAWS = 48
 DEEP_DRAWS = 12
 COUNTERFACTUAL_SECONDS = 3.0
 
@@ -109,13 +109,14 @@ def check_counterfactuals(evidence: Evidence) -> list[Finding]:
         counts = evidence.call("draws", [list(instance.key) for instance in chosen], worker=worker)
         items: list[list[int]] = []
         owners: list[Drawn] = []
-        for instance, count in zip(chosen, counts, strict=True):
+        for number, (instance, count) in enumerate(zip(chosen, counts, strict=True)):
             if isinstance(count, Failed):
                 continue
             wanted = COUNTERFACTUAL_DRAWS if instance.difficulty <= 3 else DEEP_DRAWS
-            draws, sites = count.value
+            draws, sites, _ = count.value
             step = max(1, math.ceil(draws / wanted))
-            changes = [(draw, -1) for draw in range(0, draws, step)]
+            # Another offset for each instance: a value that is always drawn at the same place must be met.
+            changes = [(draw, -1) for draw in range(number % step, draws, step)]
             changes += [(draw, -1) for draw in range(max(0, draws - 3), draws)]  # parameters are often drawn last
             changes += [(-1, site) for site in range(min(sites, 24))]
             for draw, site in dict.fromkeys(changes):

@@ -13,6 +13,7 @@ behaviour, not by name:
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -128,22 +129,42 @@ def check_changed(wrong: WrongAnswers, family: Family) -> list[Finding]:
         kinds = Counter(probe.kind.partition(":")[2] for probe in accepted)
         seen = f"{accepted[0].describe()} (reference {kinds.most_common(1)[0][0]}) scores 1"
         return [finding("L5.perturbed-accepted", f"{seen}; {len(accepted)} of {len(scored)} changed references do")]
-    if not family.compares:
-        everything = scored + [probe for probe in wrong.foreign if probe.score is not None]
-        passing = [probe for probe in everything if (probe.score or 0.0) >= FULL]
-        foreign = [probe.score >= FULL for probe in wrong.foreign if probe.score is not None]
-        if len(foreign) >= 8 and sum(foreign) > FOREIGN * len(foreign):
-            seen = f"{sum(foreign)} of {len(foreign)} right answers of other instances score 1 as well"
-            return [finding("L5.permissive", seen)]
-        if everything and len(passing) > PERMISSIVE * len(everything):
-            seen = f"{len(passing)} of {len(everything)} wrong answers score 1; {passing[0].describe()} does"
-            return [finding("L5.permissive", seen)]
-        always = _kinds_always_accepted(scored)
-        if always:
-            probe = always[0]
-            kind = probe.kind.partition(":")[2]
-            seen = f"{probe.describe()} scores 1, as does every reference that is changed that way ({kind})"
-            return [finding("L5.perturbed-accepted", seen)]
+    if family.compares:
+        return check_forgiven(wrong.changed)
+    everything = scored + [probe for probe in wrong.foreign if probe.score is not None]
+    passing = [probe for probe in everything if (probe.score or 0.0) >= FULL]
+    foreign = [probe.score >= FULL for probe in wrong.foreign if probe.score is not None]
+    if len(foreign) >= 8 and sum(foreign) > FOREIGN * len(foreign):
+        seen = f"{sum(foreign)} of {len(foreign)} right answers of other instances score 1 as well"
+        return [finding("L5.permissive", seen)]
+    if everything and len(passing) > PERMISSIVE * len(everything):
+        seen = f"{len(passing)} of {len(everything)} wrong answers score 1; {passing[0].describe()} does"
+        return [finding("L5.permissive", seen)]
+    always = _kinds_always_accepted(scored)
+    if always:
+        probe = always[0]
+        kind = probe.kind.partition(":")[2]
+        seen = f"{probe.describe()} scores 1, as does every reference that is changed that way ({kind})"
+        return [finding("L5.perturbed-accepted", seen)]
+    return []
+
+
+_ORDERED = re.compile(r"\border\b|sequence|left to right|first to last|step by step", re.IGNORECASE)
+_UNORDERED = re.compile(r"any order|order (?:does|is) not|whatever order|regardless of order", re.IGNORECASE)
+_DECIMALS = re.compile(r"decimal|rounded", re.IGNORECASE)
+_TOLERANT = re.compile(r"within|toleran|error|approx|±|close|margin|off by", re.IGNORECASE)
+
+
+def check_forgiven(changed: Sequence[Probe]) -> list[Finding]:
+    """What many tasks forgive, this one may not: the prompt asks for an order, or for decimals, and neither counts."""
+    for kind, asked, excused, fault in (
+        ("reversed", _ORDERED, _UNORDERED, "order is not compared"),
+        ("plus-a-fiftieth", _DECIMALS, _TOLERANT, "the decimals asked for are not compared"),
+    ):
+        probes = [probe for probe in changed if probe.kind == f"changed:{kind}" and probe.score is not None]
+        stated = probes and asked.search(probes[0].instance.prompt) and not excused.search(probes[0].instance.prompt)
+        if stated and len(probes) >= 8 and all((probe.score or 0.0) >= FULL for probe in probes):
+            return [finding("L5.perturbed-accepted", f"{probes[0].describe()} scores 1: {fault}")]
     return []
 
 

@@ -23,6 +23,8 @@ OCCURRENCES = 60
 """Of the answer in a prompt: a leak does not hide behind more."""
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+_WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_ENCLOSED = re.compile(r"[(\"'`]([^()\"'`\n]{1,200})[)\"'`]")
 
 
 def check_answer_in_prompt(solved: Sequence[Solved]) -> list[Finding]:
@@ -108,9 +110,40 @@ def _longest_list(prompt: str, numbers: list[str]) -> str | None:
     return " ".join(longest) if len(longest) > 1 else None
 
 
+def _word_at(index: int) -> Shortcut:
+    def rule(prompt: str, numbers: list[str]) -> str | None:
+        words = _WORDS.findall(prompt[:READ] if index >= 0 else prompt[-READ:])
+        return words[index] if len(words) > abs(index) else None
+
+    return rule
+
+
+def _longest_word(prompt: str, numbers: list[str]) -> str | None:
+    return max(_WORDS.findall(prompt[:READ]), key=len, default=None)
+
+
+def _line_at(index: int) -> Shortcut:
+    def rule(prompt: str, numbers: list[str]) -> str | None:
+        lines = [line.strip() for line in prompt.strip().splitlines() if line.strip()]
+        return lines[index][:2000] if len(lines) > 1 else None
+
+    return rule
+
+
+def _enclosed(prompt: str, numbers: list[str]) -> str | None:
+    found = _ENCLOSED.search(prompt[:READ])
+    return found.group(1) if found else None
+
+
 SHORTCUTS: dict[str, Shortcut] = {
-    "the largest number": lambda prompt, numbers: max(numbers, key=float),
-    "the smallest number": lambda prompt, numbers: min(numbers, key=float),
+    "the first word": _word_at(0),
+    "the last word": _word_at(-1),
+    "the longest word": _longest_word,
+    "the first line": _line_at(0),
+    "the last line": _line_at(-1),
+    "the first text in brackets or quotes": _enclosed,
+    "the largest number": lambda prompt, numbers: max(numbers, key=float, default=None),
+    "the smallest number": lambda prompt, numbers: min(numbers, key=float, default=None),
     "the count of the numbers": lambda prompt, numbers: str(len(numbers)),
     "the sum of the numbers": lambda prompt, numbers: _whole(sum(float(number) for number in numbers)),
     "the longest list": _longest_list,
@@ -149,7 +182,7 @@ def _shares(
         for name in rules:
             if name in constants:
                 rows.append((one.instance, name, constants[name], False, ""))
-            elif numbers and (text := SHORTCUTS[name](one.instance.prompt, numbers)) is not None:
+            elif (text := SHORTCUTS[name](one.instance.prompt, numbers)) is not None:
                 rows.append((one.instance, name, text, False, ""))
     hits = dict.fromkeys(rules, 0)
     for probe in score(evidence, rows):

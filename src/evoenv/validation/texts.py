@@ -93,6 +93,22 @@ def _as_list(value: Any) -> str | None:
     return None if items is None else str([list(item) if isinstance(item, tuple) else item for item in items])
 
 
+def _clock(separator: str) -> Render:
+    """Numbers of two digits: 07:05."""
+
+    def render(value: Any) -> str | None:
+        items = _items(value)
+        if not items or any(type(item) is not int for item in items):
+            return None
+        return separator.join(f"{item:02d}" for item in items)
+
+    return render
+
+
+def _nothing(word: str) -> Render:
+    return lambda value: word if value is None or value in ([], (), set(), {}) else None
+
+
 def _latex_free(value: Any) -> str | None:
     return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else None
 
@@ -151,6 +167,11 @@ FORMS: tuple[Render, ...] = (
     _decimals(4),
     _decimals(6),
     _latex_free,
+    _clock(":"),
+    _joined(":"),
+    _joined("/"),
+    _joined(" / "),
+    *(_nothing(word) for word in ("NONE", "none", "None", "empty", "EMPTY", "-", "[]", "no", "0", "-1")),
 )
 
 
@@ -197,6 +218,8 @@ def variants(value: Any) -> list[Variant]:
             "doubled": value * 2,
             "negated": -value,
             "zero": 0,
+            "plus-hundred": value + 100,
+            "plus-thousand": value + 1000,
             "far": value + 10**6 + 3,
         }
         if abs(value) >= 10:  # prefixes and extensions of the digits
@@ -205,6 +228,7 @@ def variants(value: Any) -> list[Variant]:
     if isinstance(value, float):
         step = 0.06 + abs(value) * 0.05
         return [
+            Variant("plus-a-fiftieth", value + 0.02 + abs(value) * 0.02, may_be_valid=True),
             Variant("plus-a-twentieth", value + step),
             Variant("minus-a-twentieth", value - step),
             Variant("far", value * 7 + 1e6),
@@ -307,6 +331,9 @@ def _sequence_variants(items: list[Any]) -> list[Variant]:
                 result.append(Variant(kind, [*items[:index], other[0].value, *items[index + 1 :]]))
         if len(items) > 1:
             result += [Variant("dropped", items[:-1]), Variant("first-dropped", items[1:])]
+            if all(type(item) is int for item in items):  # what sums, lengths and differences alone do not notice
+                result.append(Variant("balanced", [items[0] + 1, *items[1:-1], items[-1] - 1]))
+                result.append(Variant("shifted", [item + 1 for item in items]))
         extra = variants(items[-1])
         if extra:
             result.append(Variant("extra", [*items, extra[-1].value]))

@@ -26,7 +26,8 @@ def _parts(value: Any) -> int:
     count, stack = 0, [value]
     while stack and count <= MAX_ANSWER_PARTS:
         part = stack.pop()
-        count += 1
+        # Integers beyond a machine word can be made to collide when they are hashed: few of them are enough.
+        count += 10 if type(part) is int and part.bit_length() > 60 else 1
         if isinstance(part, list):
             stack += part
         elif isinstance(part, dict):
@@ -76,8 +77,14 @@ def _is_roundtrip(value: Any) -> bool:
     return type(value) is list and len(value) == 4 and _is_number(value[2]) and _is_number(value[3])
 
 
-def _is_counts(value: Any) -> bool:
-    return type(value) is list and len(value) == 2 and all(type(part) is int and 0 <= part < 10**9 for part in value)
+def _is_draws(value: Any) -> bool:
+    return (
+        type(value) is list
+        and len(value) == 3
+        and all(type(part) is int and 0 <= part < 10**9 for part in value[:2])
+        and type(value[2]) is list
+        and all(type(part) is str for part in value[2])
+    )
 
 
 SHAPES: dict[str, Callable[[Any], bool]] = {
@@ -87,7 +94,7 @@ SHAPES: dict[str, Callable[[Any], bool]] = {
     "parse": _is_parsed,
     "roundtrip": _is_roundtrip,
     "perturbed": _is_perturbed,
-    "draws": _is_counts,
+    "draws": _is_draws,
 }
 
 

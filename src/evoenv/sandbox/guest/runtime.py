@@ -297,11 +297,11 @@ class Runtime:
 
     # ----------------------------------------------------------------- counterfactuals
 
-    def _draws(self, item: list[int], args: dict[str, Any]) -> list[int]:
-        """How many random draws generating this instance takes, and how many places read seed or difficulty."""
+    def _draws(self, item: list[int], args: dict[str, Any]) -> list[Any]:
+        """How many random draws an instance takes, how many places read seed or difficulty, and the first draws."""
         tracing.TRACE.reset()
         self._generate(item[0], item[1], False)
-        return [tracing.TRACE.draws, tracing.TRACE.sites]
+        return [tracing.TRACE.draws, tracing.TRACE.sites, tracing.TRACE.first]
 
     def _perturbed(self, item: list[int], args: dict[str, Any]) -> list[Any]:
         """[prompt, reference] with one draw (or one use of seed or difficulty) changed."""

@@ -16,6 +16,10 @@ from typing import Any
 SITE_FUNCTION = "__evoenv_argument__"
 
 
+FIRST_DRAWS = 8
+"""How many draws are kept: enough to tell one stream of random numbers from another."""
+
+
 class Trace:
     """Which draw or which use of an argument to change in the run at hand."""
 
@@ -26,24 +30,27 @@ class Trace:
 
     def reset(self, draw: int = -1, site: int = -1, shift: int = 0) -> None:
         self.draws, self.draw, self.site, self.shift = 0, draw, site, shift
+        self.first: list[str] = []
 
-    def _hit(self) -> bool:
+    def _hit(self, value: float) -> bool:
         self.draws += 1
+        if self.draws <= FIRST_DRAWS:
+            self.first.append(str(value))
         return self.draws - 1 == self.draw
 
     def below(self, value: int, n: int) -> int:
-        if self._hit() and n > 1:
+        if self._hit(value) and n > 1:
             return (value + 1 + self.shift % (n - 1)) % n
         return value
 
     def bits(self, value: int, k: int) -> int:
-        if self._hit() and k > 0:
+        if self._hit(value & 0xFFFF) and k > 0:
             return value ^ (1 << (self.shift % k))
         return value
 
     def real(self, value: float) -> float:
         # By a lot, or by so little that a prompt which rounds shows no difference but the oracle sees one.
-        return (value + (1e-4 if self.shift else 0.382)) % 1.0 if self._hit() else value
+        return (value + (1e-4 if self.shift else 0.382)) % 1.0 if self._hit(value) else value
 
     def argument(self, site: int, value: int) -> int:
         return value + 1 + self.shift if site == self.site else value
