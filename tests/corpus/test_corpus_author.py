@@ -92,7 +92,7 @@ def test_five_thousand_indices_give_thousands_of_distinct_programs_and_combinati
     author = Author(0, "train")
     programs = [author.compose(index) for index in range(5000)]
     assert len({program.source for program in programs}) >= 4800
-    assert len({tuple(str(part) for part in program.parts) for program in programs}) >= 3000
+    assert len({tuple(str(part) for part in program.parts) for program in programs}) >= 2000
 
 
 def test_programs_are_short() -> None:

@@ -261,9 +261,8 @@ def _scorer(rng: random.Random, last: Computation, slots: dict[str, str]) -> tup
     if last.check is not None:
         return f"verifies {last.name}", substitute(last.check, slots)
     fitting = [scorer for scorer in SCORERS if last.gives in scorer.gives]
-    weights = [1 if scorer.name == "near" else 4 for scorer in fitting]
-    chosen = rng.choices(fitting, weights)[0]
-    return chosen.name, chosen.code
+    chosen = rng.choices(fitting, [scorer.weight for scorer in fitting])[0]
+    return chosen.name, rng.choice(chosen.codes)
 
 
 def _camel(name: str) -> str:

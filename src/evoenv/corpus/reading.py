@@ -195,7 +195,7 @@ def read_scorer(parser: ast.FunctionDef, scorer: ast.FunctionDef, keys: Mapping[
     if form is None:
         raise Unreadable("_process is no known parser")
     for known in SCORERS:
-        if match(known.code, scorer.body):
+        if any(match(code, scorer.body) for code in known.codes):
             return known.name, form
     for part in COMPUTATIONS.values():
         if part.check is not None and (binding := match(part.check, scorer.body)):

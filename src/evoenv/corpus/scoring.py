@@ -20,7 +20,9 @@ class Scorer:
 
     name: str
     gives: frozenset[str]
-    code: str
+    codes: tuple[str, ...]
+    weight: int
+    """How often it is chosen where it fits."""
 
 
 FORMS: dict[str, Form] = {
@@ -47,19 +49,27 @@ FORMS: dict[str, Form] = {
 }
 
 SCORERS: tuple[Scorer, ...] = (
-    Scorer("exact", frozenset({"int", "ints", "word", "yesno"}), "return float(self._process(y) == a)"),
     Scorer(
-        "exact-or-zero", frozenset({"int", "ints", "word", "yesno"}), "return 1.0 if self._process(y) == a else 0.0"
+        "exact",
+        frozenset({"int", "ints", "word", "yesno"}),
+        ("return float(self._process(y) == a)", "return 1.0 if self._process(y) == a else 0.0"),
+        weight=6,
     ),
     Scorer(
         "element-wise",
         frozenset({"ints"}),
-        "v = self._process(y)\nif v is None or len(v) != len(a):\n    return 0.0\n"
-        "return sum(p == q for p, q in zip(v, a)) / len(a)",
+        (
+            (
+                "v = self._process(y)\nif v is None or len(v) != len(a):\n    return 0.0\n"
+                "return sum(p == q for p, q in zip(v, a)) / len(a)"
+            ),
+        ),
+        weight=6,
     ),
     Scorer(
         "near",
         frozenset({"int"}),
-        "v = self._process(y)\nreturn 0.0 if v is None else max(0, 4 - abs(v - a)) / 4",
+        ("v = self._process(y)\nreturn 0.0 if v is None else max(0, 4 - abs(v - a)) / 4",),
+        weight=1,
     ),
 )

@@ -144,5 +144,5 @@ def accept_one_only(program: Program, rng: random.Random) -> tuple[str, str] | N
     if not COMPUTATIONS[program.steps[-1].name].check:
         return None
     return with_body(
-        program.source, "scorer", SCORERS[0].code
+        program.source, "scorer", SCORERS[0].codes[0]
     ), "Only the reference scores; other right answers do not."
