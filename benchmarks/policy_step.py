@@ -21,10 +21,10 @@ from typing import Any
 
 from peer_environments import TRL, peer_python
 
-from evoenv.config import Config, TrainingConfig, load_config
+from evoenv.config import TrainingConfig, load_config
 from evoenv.policy.local.policy import LocalPolicy
 from evoenv.policy.models import load_model, load_tokenizer, resolve_model
-from evoenv.records import Group, Message, Request, Sample
+from evoenv.records import Group, Message, Request, Role, Sample
 from evoenv.training.update import Trainer
 
 HERE = Path(__file__).parent
@@ -159,28 +159,42 @@ def measure_step(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def memory_child(model: str) -> dict[str, Any]:
-    """One real step at the `laptop` preset: full-length prompts' worth of answers in both roles, one group each.
+    """One real step at the `laptop` preset: a group of each role, with prompts and answers as long as they may be.
 
     Memory does not grow with the number of groups: sampling is bounded by its cache budget, the update by its
-    micro-batch and by the longest sequence.
+    micro-batch.
     """
-    config = load_config(LAPTOP) if LAPTOP.exists() else Config(training=TrainingConfig(micro_batch_tokens=2048))
+    config = load_config(LAPTOP)
     path = resolve_model(model)
     network, tokenizer = load_model(path, "cpu", "float32"), load_tokenizer(path)
     learner = Trainer(network, tokenizer, config.training)
     policy = LocalPolicy(network, tokenizer, learner=learner, batch_tokens=config.model.sample_batch_tokens, end_ids=())
-    plan = [
-        ("solver", config.solver.responses_per_prompt, min(config.solver.max_tokens, 1024)),
-        ("generator", config.generator.candidates_per_prompt, min(config.generator.max_tokens, 1024)),
+    plan: list[tuple[Role, int, int, int]] = [
+        ("solver", config.solver.responses_per_prompt, config.solver.max_prompt_tokens, config.solver.max_tokens),
+        (
+            "generator",
+            config.generator.candidates_per_prompt,
+            config.generator.max_prompt_tokens,
+            config.generator.max_tokens,
+        ),
     ]
+    rng = random.Random(0)
     requests = [
-        Request(id=role, role=role, messages=(Message("user", " ".join(WORDS * 6)),), count=count, max_tokens=tokens)
-        for role, count, tokens in plan
+        # A word is a token or a little more, and the chat template adds some: 9/10 of the limit come close to it.
+        Request(
+            id=role,
+            role=role,
+            messages=(Message("user", " ".join(rng.choices(WORDS, k=prompt * 9 // 10))),),
+            count=count,
+            max_tokens=tokens,
+        )
+        for role, count, prompt, tokens in plan
     ]
     step = run_step(policy, requests)
     return {
-        "preset": "laptop" if LAPTOP.exists() else "defaults with micro_batch_tokens = 2048",
-        "answers": [{"role": role, "count": count, "tokens": tokens} for role, count, tokens in plan],
+        "preset": "laptop",
+        "answers": [{"role": role, "count": count, "tokens": tokens} for role, count, _, tokens in plan],
+        "prompt_tokens": step["prompt_tokens"],
         "micro_batch_tokens": config.training.micro_batch_tokens,
         "lora_rank": config.training.lora_rank,
         "seconds": step["seconds"],

@@ -137,12 +137,13 @@ class TrainingConfig(Section, frozen=True):
     """Passes over a step's groups."""
     minibatches: int = 1
     """Optimiser steps into which a pass is cut, by whole groups."""
-    micro_batch_tokens: int = 4096
-    """Padded tokens in one forward pass while training: bounds memory, never changes the gradient."""
+    micro_batch_tokens: int = 2048
+    """Tokens whose activations are held at once while training; longer texts are checkpointed. Bounds memory (about
+    2 MB a token for SmolLM2-135M), never changes the gradient."""
     share_prompts: bool = True
     """Compute a group's prompt once, where the architecture allows it; never changes the gradient."""
     gradient_checkpointing: bool = False
-    """Recompute activations in the backward pass: a third more time for a fraction of the memory."""
+    """Recompute activations in every backward pass, not only in those over `micro_batch_tokens`."""
     lora_rank: int = 0
     """0 trains all weights."""
     lora_alpha: int = 32

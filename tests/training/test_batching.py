@@ -35,7 +35,7 @@ def test_layout_by_hand() -> None:
 @given(seed=st.integers(0, 1000), budget=st.integers(1, 300), share=st.booleans())
 def test_packs_hold_every_row_once_within_the_budget(seed: int, budget: int, share: bool) -> None:
     rows = build_rows(random_groups(seed), TrainingConfig())
-    packs = pack_bundles(bundle_rows(rows, budget, share_prompts=share), budget)
+    packs = pack_bundles(bundle_rows(rows, budget, share_prompts=share, checkpointing=False), budget)
     packed = [row for pack in packs for bundle in pack for row in bundle.rows]
     assert sorted(map(id, packed)) == sorted(map(id, rows))
     longest = max(len(row.prompt_ids) + row.fed_tokens for row in rows)
@@ -49,6 +49,20 @@ def test_a_group_under_a_large_budget_has_its_prompt_once() -> None:
     bundles = bundle_rows(rows, 10_000, share_prompts=True)
     assert len(bundles) == 3
     assert len(pack_bundles(bundles, 10_000)) == 1
+
+
+def test_a_group_behind_a_long_prompt_is_checkpointed_whole_rather_than_repeated() -> None:
+    group = random_groups(0, roles=["solver"], size=8)[0]
+    samples = tuple(
+        dataclasses.replace(sample, prompt_ids=(1,) * 300, token_ids=(2,) * 101, logprobs=(0.0,) * 101)
+        for sample in group.samples
+    )
+    rows = build_rows([dataclasses.replace(group, samples=samples)], TrainingConfig())
+    # Within 500 tokens: four bundles of 300 + 2 · 100, 2000 in all; at once: 300 + 8 · 100, and a third more.
+    assert [bundle.tokens for bundle in bundle_rows(rows, 500, share_prompts=True)] == [1100]
+    assert [bundle.tokens for bundle in bundle_rows(rows, 500, share_prompts=True, checkpointing=False)] == [500] * 4
+    # Within 700 there are two bundles of 300 + 4 · 100, 1400 in all: cheaper than 1100 · 4/3.
+    assert [bundle.tokens for bundle in bundle_rows(rows, 700, share_prompts=True)] == [700, 700]
 
 
 @settings(max_examples=60, deadline=None)

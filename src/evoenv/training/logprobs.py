@@ -66,6 +66,7 @@ class Scorer:
         self._decoder: Any = causal.get_decoder() if hasattr(causal, "get_decoder") else None
         self._head: Any = causal.get_output_embeddings()
         self.share_prompts = share_prompts
+        self.supports_checkpointing = bool(getattr(causal, "supports_gradient_checkpointing", False))
         self.packs = True
         self.splits_head = self._decoder is not None and self._decoder is not causal and self._head is not None
         self.vocabulary = int(causal.get_input_embeddings().weight.shape[0])
@@ -82,7 +83,7 @@ class Scorer:
         rows = [row for row in rows if row.response_ids]
         if not self.packs:
             return [MicroBatch(batch, None) for batch in pad_batches(rows, budget)]
-        bundles = bundle_rows(rows, budget, share_prompts=self.share_prompts)
+        bundles = bundle_rows(rows, budget, share_prompts=self.share_prompts, checkpointing=self.supports_checkpointing)
         return [self._packed(pack) for pack in pack_bundles(bundles, budget)]
 
     @staticmethod

@@ -28,7 +28,7 @@ from evoenv.errors import ConfigError, ModelError
 from evoenv.records import Group, derive_seed
 from evoenv.training import checkpoints
 from evoenv.training.advantages import drop_zero_variance
-from evoenv.training.batching import TRAINED_ROLES, Row, build_rows, check_group
+from evoenv.training.batching import TRAINED_ROLES, Row, build_rows, check_group, needs_checkpointing
 from evoenv.training.logprobs import MicroBatch, Scorer, token_logprobs
 from evoenv.training.loss import check_loss_config, weighted_loss
 from evoenv.training.optimizer import Optimizer, learning_rate
@@ -76,7 +76,8 @@ class Trainer:
             frozen = copy.deepcopy(model).requires_grad_(False).eval()
             self.reference = Scorer(frozen, share_prompts=config.share_prompts, like=self.scorer)
         self.optimizer = Optimizer(self.model, config)
-        if config.gradient_checkpointing:
+        if self.scorer.supports_checkpointing:
+            # It takes effect in training mode only, which `_accumulate` chooses for each micro-batch.
             self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
     # ------------------------------------------------------------------ learning
@@ -140,6 +141,10 @@ class Trainer:
         config, scorer = self.config, self.scorer
         reference = self._reference_logprobs(batch) if config.kl > 0 else None
         targets, temperatures = scorer.targets(batch)
+        # Without dropout, training mode is nothing but the switch for checkpointing.
+        self.model.train(
+            config.gradient_checkpointing or needs_checkpointing(batch.fed_tokens, config.micro_batch_tokens)
+        )
         features = scorer.features(batch)
         # Cut the graph here: each chunk of logits is differentiated at once and then forgotten.
         leaf = features.detach().requires_grad_()
@@ -171,12 +176,9 @@ class Trainer:
 
     @contextmanager
     def _training(self) -> Iterator[None]:
-        """The packed attention in place, and activations checkpointed if so wished, for the time of an update."""
-        before = self.model.training
-        # Transformers checkpoints in training mode only; without dropout the mode changes nothing else.
-        self.model.train(self.config.gradient_checkpointing)
+        """The packed attention in place for the time of an update; mode and gradients given back after it."""
         with ExitStack() as stack:
-            stack.callback(self.model.train, before)
+            stack.callback(self.model.train, self.model.training)
             stack.callback(self.optimizer.clear)
             for scorer in {self.scorer, self.reference}:
                 stack.enter_context(scorer.running())
