@@ -90,6 +90,7 @@ def test_a_pool_is_built_out_of_a_served_model_and_more_may_be_asked_for(
         assert "solver/score" not in store.metrics(1)
     spent = json.loads((run / "policy" / "endpoint.json").read_text())
     assert spent["requests"] * 150 == spent["prompt_tokens"] + spent["completion_tokens"]
+    assert f"{spent['requests']} answers, {spent['requests'] * 150:,} tokens in all" in out
     before = asked(server)
     assert main(["synth", "--resume", "--run", str(run)]) == 0
     assert asked(server) == before  # all there: nothing is asked again

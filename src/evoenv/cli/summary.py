@@ -176,7 +176,8 @@ def show(summary: Summary, directory: Path, screen: Console) -> None:
         screen.print(_movements(summary))
         if summary.learnt is False:
             say("  no group of any step had two different rewards: there was nothing to learn from, no weight changed")
-    say(f"\nThe run is in {directory}: config.toml, run.sqlite (every prompt, answer, finding and score), checkpoints/")
+    weights = ", checkpoints/" if (directory / "checkpoints").is_dir() else ""
+    say(f"\nThe run is in {directory}: config.toml, run.sqlite (every prompt, answer, finding and score){weights}")
     say(f"  evoenv envs --run {directory}      lists its environments")
 
 

@@ -146,6 +146,11 @@ def synthesise(
             meter=meter,
         )  # fmt: skip
     show_summary(directory, console())
+    spending = getattr(policy, "spending", None)
+    if spending is not None:
+        cost = spending.cost(config.endpoint)
+        price = f", which cost {cost:,.4f}" if cost else ""
+        console().print(f"{spending.requests:,} answers, {spending.tokens:,} tokens in all{price}", highlight=False)
     return code
 
 
