@@ -1,4 +1,4 @@
-# expect: L4.ambiguous-prompt
+# expect: L4.hidden-latent
 # Long lists are shortened with dots in the prompt, but the oracle uses all of them.
 import random
 
