@@ -68,11 +68,21 @@ def test_a_run_in_use_is_refused_and_its_holder_named(begun: Path, capsys: pytes
 def test_a_writer_that_is_not_installed_is_refused_before_a_run_begins(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "wandb" else object())
     run = tmp_path / "run"
     assert main(["train", *TINY, "--run", str(run), "--set", 'run.writers=["wandb"]']) == 2
     assert "pip install wandb" in capsys.readouterr().err
     assert not run.exists()
+
+
+def test_packages_that_a_run_needs_are_named_with_the_way_to_get_them(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in ("torch", "numpy") else object())
+    assert main(["train", *TINY]) == 2
+    assert "numpy, torch not found" in (shown := capsys.readouterr().err)
+    assert "pip install 'evoenv[local,endpoint]'" in shown
+    assert main(["synth", "--model", "m", "--candidates", "1"]) == 2
 
 
 @pytest.mark.slow

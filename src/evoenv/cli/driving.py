@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import logging
 import os
 import shlex
@@ -96,6 +97,15 @@ def resolve_run(arguments: argparse.Namespace, stem: str) -> Path:
     return directory
 
 
+def require_packages(*names: str) -> None:
+    """Raise InputError where an extra is not installed: `evoenv validate` and friends go without them."""
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"{', '.join(missing)} not found; install what a run needs: pip install 'evoenv[local,endpoint]'"
+        )
+
+
 def check_minutes(minutes: float | None) -> None:
     if minutes is not None and not minutes > 0:
         raise InputError(f"--minutes is {minutes:g}; expected a positive number")
@@ -148,6 +158,7 @@ def open_embedder(config: Config) -> Embedder:
 
     if config.novelty.embedder == HASHING_EMBEDDER:
         return HashingEmbedder()
+    require_packages("torch", "transformers")
     return MiniLMEmbedder(config.novelty.embedder, device=config.model.device)
 
 

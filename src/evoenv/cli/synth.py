@@ -68,6 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.help_config:
         print(driving.config_help(new_config(arguments, own)))
         return 0
+    driving.require_packages("numpy")
     driving.check_minutes(arguments.minutes)
     check_budget(arguments)
     screen = console(stderr=True)
@@ -178,10 +179,9 @@ def open_policy(config: Config) -> Policy:
         from evoenv.policy.local.policy import LocalPolicy
 
         return LocalPolicy.open(config.model)
-    try:
-        from evoenv.policy.endpoint import EndpointPolicy
-    except ImportError as error:
-        raise InputError(f"a served model needs {error.name}: pip install 'evoenv[endpoint]'") from error
+    driving.require_packages("httpx")
+    from evoenv.policy.endpoint import EndpointPolicy
+
     policy = EndpointPolicy(config.model, config.endpoint)
     policy.check()
     return policy

@@ -35,6 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.help_config:
         print(driving.config_help(driving.load(arguments, None, own)))
         return 0
+    driving.require_packages("numpy", "torch", "transformers")
     driving.check_minutes(arguments.minutes)
     if arguments.resume:
         directory = driving.resolve_run(arguments, "")
