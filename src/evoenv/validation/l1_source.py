@@ -226,7 +226,8 @@ def _bound_names(tree: ast.Module) -> set[str]:
 
 def _is_inside(module: str, name: str) -> bool:
     """Whether a module's attribute is none of its public names: `random._os`, `typing.sys`."""
-    borrowed = name in sys.stdlib_module_names and name != module and (module, name) != ("collections", "abc")
+    known = module in ALLOWED_IMPORTS and (module, name) != ("collections", "abc")
+    borrowed = known and name in sys.stdlib_module_names and name != module
     return name.startswith("_") or borrowed
 
 

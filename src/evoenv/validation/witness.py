@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from collections.abc import Iterator, Sequence
 
 from evoenv.records import Finding
@@ -53,7 +54,7 @@ def _search(evidence: Evidence, instance: Drawn) -> str | None:
     guesses = _guesses(instance.prompt)
     for _ in range(MOST_TRIES // BATCH):
         batch = list(itertools.islice(guesses, BATCH))
-        if not batch:
+        if not batch or time.monotonic() > evidence.deadline:
             return None
         outcomes = evidence.call("score", [[*instance.key, text] for text in batch], stop_on_death=False)
         for text, outcome in zip(batch, outcomes, strict=True):
