@@ -168,6 +168,7 @@ def test_an_update_that_is_not_finite_is_skipped_and_reported(poison: str, caplo
         metrics = trainer.update(random_groups(1))
         hook.remove()
     assert metrics["update/skipped"] == 1
+    assert all(map(math.isfinite, metrics.values()))
     assert "skipped" in caplog.text
     assert torch.equal(weights_of(trainer), before)
     assert all(torch.equal(value, moments[name]) for name, value in trainer.optimizer.state().items())

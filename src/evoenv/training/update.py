@@ -99,7 +99,8 @@ class Trainer:
         self.step += 1
         zero_variance = Counter(group.role for group in dropped)
         return {
-            **tally.metrics(),
+            # What a skipped update could not compute is left out: `update/skipped` says so, and NaN is no metric.
+            **{name: value for name, value in tally.metrics().items() if math.isfinite(value)},
             "groups/kept": float(len(kept)),
             **{f"groups/zero_variance_{role}": float(zero_variance[role]) for role in TRAINED_ROLES},
             "update/skipped": float(skipped),
