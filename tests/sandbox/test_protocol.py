@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evoenv.sandbox import protocol
-from evoenv.sandbox.protocol import OversizeError, ProtocolError, ReplyReader
+from evoenv.sandbox.protocol import Budget, OversizeError, ProtocolError, ReplyReader
 
 NONCE = "c0ffee" * 5 + "ab"
 
@@ -38,15 +38,16 @@ def reply(results: list[Any], *, end: bool = True, nonce: str = NONCE, **extra: 
 
 
 def read(data: bytes, expected: int = 1, limit: int = 1 << 20) -> ReplyReader:
-    reader = ReplyReader(NONCE, expected, limit)
+    reader = ReplyReader(NONCE, expected, Budget(limit))
     reader.feed(data)
     return reader
 
 
 @given(st.lists(plain, max_size=5), st.integers(1, 7))
 def test_results_survive_any_cutting_into_chunks(values: list[Any], size: int) -> None:
-    reader = ReplyReader(NONCE, len(values), 1 << 20)
+    reader = ReplyReader(NONCE, len(values), Budget(1 << 20))
     data = reply(values)
+    size = max(size, len(data) // 2000)  # a reply in more pieces than that is refused
     for start in range(0, len(data), size):
         reader.feed(data[start : start + size])
     assert reader.done
@@ -55,7 +56,7 @@ def test_results_survive_any_cutting_into_chunks(values: list[Any], size: int) -
 
 @given(st.binary(max_size=300))
 def test_random_bytes_never_raise_anything_but_a_protocol_error(data: bytes) -> None:
-    reader = ReplyReader(NONCE, 3, 4096)
+    reader = ReplyReader(NONCE, 3, Budget(4096))
     try:
         reader.feed(data)
     except ProtocolError:
@@ -68,7 +69,7 @@ def test_a_damaged_frame_is_refused_or_still_plain(values: list[Any], data: st.D
     good = bytearray(reply(values))
     position = data.draw(st.integers(0, len(good) - 1))
     good[position] = data.draw(st.integers(0, 255))
-    reader = ReplyReader(NONCE, len(values), 4096)
+    reader = ReplyReader(NONCE, len(values), Budget(4096))
     try:
         reader.feed(bytes(good))
     except ProtocolError:
@@ -182,7 +183,7 @@ def test_an_empty_frame_that_ends_nothing_is_refused() -> None:
 
 def test_the_byte_budget_is_for_all_frames_of_a_call() -> None:
     part = reply(["x" * 400], end=False)
-    reader = ReplyReader(NONCE, 9, 1000)
+    reader = ReplyReader(NONCE, 9, Budget(1000))
     reader.feed(part)
     reader.feed(part)
     with pytest.raises(OversizeError):

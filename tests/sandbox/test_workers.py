@@ -9,6 +9,7 @@ import pytest
 
 from evoenv.errors import SandboxError
 from evoenv.sandbox.host import EnvironmentWorker, Failed, Limits, Ok, Sandbox
+from evoenv.sandbox.process import WorkerProcess
 
 HOSTILE = """
 import os, re, sys
@@ -259,10 +260,9 @@ def test_closing_from_another_thread_ends_a_call_in_progress(raw: Sandbox) -> No
     assert "the worker was closed" in outcomes[0].message  # type: ignore[union-attr]
 
 
-def test_a_worker_that_speaks_out_of_turn_is_replaced(raw: Sandbox) -> None:
-    source = (
-        HOSTILE
-        + """
+MUTTERING = (
+    HOSTILE
+    + """
 def mutter(_):
     honest_read = os.read
     def read(descriptor, size):  # the server calls it when it waits for the next request
@@ -272,8 +272,21 @@ def mutter(_):
         return honest_read(descriptor, size)
     os.read = read
 """
-    )
-    with raw.open(source) as worker:
+)
+
+
+def test_a_worker_that_speaks_out_of_turn_is_replaced(raw: Sandbox) -> None:
+    with raw.open(MUTTERING) as worker:
+        assert kinds(worker.call("mutter", [0])) == ["ok"]
+        (outcome,) = worker.call("act", ["a"])  # it was stopped before it could say a word: now it gets to it
+        assert isinstance(outcome, Failed)
+        assert outcome.kind == "oversize"
+        assert worker.call("act", ["a"]) == [Ok(["a", 1])]
+
+
+def test_stray_bytes_are_noticed_where_workers_cannot_be_stopped(raw: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WorkerProcess, "_stop", lambda self: None)  # a kernel without pidfds
+    with raw.open(MUTTERING) as worker:
         assert kinds(worker.call("mutter", [0])) == ["ok"]
         time.sleep(0.4)
         (outcome,) = worker.call("act", ["a"])

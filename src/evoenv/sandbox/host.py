@@ -27,8 +27,9 @@ from evoenv.errors import SandboxError, SandboxUnavailable
 from evoenv.records import Instance, Score
 from evoenv.sandbox.launcher import Zygote
 from evoenv.sandbox.layers import CanaryResult, layer_is_on, run_canaries
-from evoenv.sandbox.outcomes import Failed, Limits, Ok, Outcome
+from evoenv.sandbox.outcomes import Failed, Limits, Ok, Outcome, checked_instance, outcome_of, score_of
 from evoenv.sandbox.process import Death, RequestTooLargeError, WorkerProcess
+from evoenv.sandbox.protocol import Budget
 
 __all__ = ["DEFAULT_IMPORTS", "EnvironmentWorker", "Failed", "Limits", "Ok", "Outcome", "Sandbox", "outcome_of"]
 
@@ -45,6 +46,7 @@ DEFAULT_IMPORTS: tuple[str, ...] = (
     "re",
     "typing",
 )
+SPAWN_RETRY_S = 0.2
 DEFAULT_HASH_SEED = 1
 """Fixed, so that two runs of one suite agree; determinism checks use the twin's other seed."""
 
@@ -127,8 +129,16 @@ class Sandbox:
         self.close()
 
     def spawn(self, *, twin: bool = False) -> WorkerProcess:
-        """A bare worker with nothing loaded; restarts a zygote that has died."""
-        process = WorkerProcess(self._zygote(twin=twin), self.limits)
+        """A bare worker with nothing loaded; restarts a zygote that has died, also one that dies meanwhile."""
+        zygote = self._zygote(twin=twin)
+        try:
+            process = WorkerProcess(zygote, self.limits)
+        except SandboxError as error:
+            if zygote.alive:  # it said no: the system is out of processes or memory, perhaps for a moment only
+                time.sleep(SPAWN_RETRY_S)
+            another = self._zygote(twin=twin)
+            logger.warning("%s; trying once more", error)
+            process = WorkerProcess(another, self.limits)
         with self._lock:
             self._processes.add(process)
         return process
@@ -203,6 +213,11 @@ class EnvironmentWorker:
         """CPU time of every process that this environment has had; also after `close`."""
         return self._earlier_cpu_s + (0.0 if self._process is None else self._process.cpu_s)
 
+    @property
+    def memory_mb(self) -> float:
+        """Memory that the live process holds beyond a bare worker's."""
+        return 0.0 if self._process is None else self._process.memory_mb
+
     def call(
         self,
         op: str,
@@ -225,6 +240,7 @@ class EnvironmentWorker:
         deadline = None if total_s is None else time.monotonic() + total_s
         outcomes: list[Outcome | None] = [None] * len(items)
         pending = list(range(len(items)))
+        budget = Budget(limits.reply_mb << 20)
         deaths, excuse = 0, ""
         with self._lock:
             if self._closed:
@@ -239,7 +255,14 @@ class EnvironmentWorker:
                 chosen = items if len(pending) == len(items) else [items[index] for index in pending]
                 try:
                     exchange = process.call(
-                        op, args or {}, chosen, expected=len(pending), cpu_s=cpu_s, wall_s=wall_s, deadline=deadline
+                        op,
+                        args or {},
+                        chosen,
+                        expected=len(pending),
+                        cpu_s=cpu_s,
+                        wall_s=wall_s,
+                        deadline=deadline,
+                        budget=budget,
                     )
                 except RequestTooLargeError as error:
                     return [_too_large(error, limits)] * len(items)
@@ -265,7 +288,7 @@ class EnvironmentWorker:
     def instances(self, seeds: Sequence[int], difficulty: int) -> list[Instance | None]:
         """One instance per seed; None where generation failed (`failures` says why)."""
         outcomes = self.call("instances", [[seed, difficulty] for seed in seeds], stop_on_death=False)
-        outcomes = [_checked_instance(outcome) for outcome in outcomes]
+        outcomes = [checked_instance(outcome) for outcome in outcomes]
         self.failures = {i: outcome for i, outcome in enumerate(outcomes) if isinstance(outcome, Failed)}
         return [
             Instance(seed, difficulty, *outcome.value[:3]) if isinstance(outcome, Ok) else None
@@ -276,7 +299,7 @@ class EnvironmentWorker:
         """Scores for (seed, difficulty, answer text): 0 with the reason where the scorer failed."""
         outcomes = self.call("score", items, stop_on_death=False)
         self.failures = {i: outcome for i, outcome in enumerate(outcomes) if isinstance(outcome, Failed)}
-        return [_score(outcome) for outcome in outcomes]
+        return [score_of(outcome) for outcome in outcomes]
 
     def close(self) -> None:
         """End the worker. Safe to call twice, and from another thread: a call in progress ends as killed."""
@@ -328,55 +351,12 @@ class EnvironmentWorker:
         return outcome if isinstance(outcome, Failed) else Failed("protocol", "loading did not describe the source")
 
 
-def outcome_of(result: Any) -> Outcome:
-    """`["ok", value]` or `["err", type, message, line]`; anything else was forged."""
-    if type(result) is list and result:
-        if result[0] == "ok" and len(result) == 2:
-            return Ok(result[1])
-        if result[0] == "err" and len(result) == 4:
-            _, error, message, line = result
-            if type(error) is str and type(message) is str and (line is None or type(line) is int):
-                kind = _ERROR_KINDS.get(error, "exception")
-                return Failed(kind, _printable(message[:2000]), _printable(error[:200]), line)
-    return Failed("protocol", "the result is neither ok nor err: it was forged inside the worker")
-
-
-def _printable(text: str) -> str:
-    """Messages end on terminals: a candidate's escape sequences must not get there."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
-_ERROR_KINDS: dict[str, Any] = {"MemoryError": "memory", "OversizeError": "oversize"}
-
-
 def _too_large(error: RequestTooLargeError, limits: Limits) -> Failed:
     return Failed("oversize", f"not sent: a request of {error.args[0]} bytes; the limit is {limits.request_mb} MiB")
 
 
 def _failed(death: Death, what: str) -> Failed:
     return Failed(death.kind, f"{what} {death.reason}")
-
-
-def _checked_instance(outcome: Outcome) -> Outcome:
-    if isinstance(outcome, Ok):
-        value = outcome.value
-        if type(value) is not list or len(value) < 3 or type(value[0]) is not str:
-            return Failed(
-                "protocol", "the instance is not [prompt, latent, reference]: it was forged inside the worker"
-            )
-    return outcome
-
-
-def _score(outcome: Outcome) -> Score:
-    if isinstance(outcome, Failed):
-        return Score(0.0, failure=outcome.message)
-    value = outcome.value
-    # Exact types: a worker can forge what it likes, but only JSON comes through, and only numbers count.
-    if type(value) not in (float, int) or not 0.0 <= value <= 1.0:
-        return Score(0.0, failure=f"the scorer returned {value!r:.60}, expected a number in [0, 1]")
-    return Score(float(value))
 
 
 def _hash_seeds(seed: int | None) -> dict[bool, int]:

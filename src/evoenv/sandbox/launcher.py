@@ -28,6 +28,7 @@ ZYGOTE = Path(__file__).parent / "guest" / "zygote.py"
 NOBODY = 65534
 START_TIMEOUT_S = 30.0
 REPLY_TIMEOUT_S = 30.0
+LAST_WORDS_S = 2.0
 ENVIRONMENT_KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME")
 """What an interpreter may need to start. Nothing else of the host's environment goes in."""
 
@@ -59,10 +60,13 @@ class Spawned:
 
     def kill(self) -> None:
         """At any time, from any thread."""
+        self.killed = True
+        self.signal(signal.SIGKILL)
+
+    def signal(self, number: signal.Signals) -> None:
         with self.guard, contextlib.suppress(OSError):  # gone already, or not ours to signal: then the zygote does it
-            self.killed = True
             if self.pidfd is not None:
-                signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+                signal.pidfd_send_signal(self.pidfd, number)
 
     def close(self) -> None:
         self.channel.close()
@@ -81,6 +85,7 @@ class Zygote:
         self.hash_seed = hash_seed
         self._lock = threading.Lock()
         self._orphans: deque[int] = deque()
+        self._broken = False
         self._owner = os.getpid()
         self._control, theirs = socket.socketpair()
         environment = {name: os.environ[name] for name in ENVIRONMENT_KEPT if name in os.environ}
@@ -109,7 +114,8 @@ class Zygote:
                 ready, _ = self._receive(START_TIMEOUT_S)
             except SandboxError as error:
                 self._process.kill()
-                text = errors.read().decode("utf-8", "replace").strip()
+                self._control.close()  # what it forked goes when it sees this, and holds the error stream until then
+                text = _last_words(errors.fileno()).decode("utf-8", "replace").strip()
                 self.close()
                 last = text.splitlines()[-1] if text else str(error)
                 raise SandboxError(f"the sandbox's zygote did not start: {last}") from None
@@ -129,7 +135,8 @@ class Zygote:
 
     @property
     def alive(self) -> bool:
-        return self.ours and self._process.poll() is None
+        """False from the first failed exchange on, even if the process takes its time over dying."""
+        return self.ours and not self._broken and self._process.poll() is None
 
     def spawn(self, limits: Limits, *, off: Sequence[str] = ()) -> Spawned:
         """Fork a worker; its first call may be sent at once. `off`: layers that a canary wants out of its way."""
@@ -178,8 +185,10 @@ class Zygote:
             socket.send_fds(self._control, [json.dumps(message).encode() + b"\n"], list(descriptors))
             return self._receive(REPLY_TIMEOUT_S)
         except OSError as error:
+            self._broken = True
             raise SandboxError(f"the sandbox's zygote is gone: {error}") from error
         except SandboxError:
+            self._broken = True
             self._process.kill()  # an answer that comes too late would be taken for the next one's
             raise
 
@@ -213,6 +222,20 @@ class Zygote:
             self._process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=10.0)
+
+
+def _last_words(stream: int) -> bytes:
+    """What a dying zygote says, as far as it comes soon: a process that lives on may hold the stream open."""
+    deadline = time.monotonic() + LAST_WORDS_S
+    poller = select.poll()
+    poller.register(stream, select.POLLIN)
+    text = b""
+    while len(text) < 1 << 16 and poller.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        part = os.read(stream, 1 << 12)
+        if not part:
+            break
+        text += part
+    return text
 
 
 @contextlib.contextmanager

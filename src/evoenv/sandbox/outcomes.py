@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
+
+from evoenv.records import Score
 
 FailureKind: TypeAlias = Literal[
     "exception",  # candidate code raised
@@ -46,8 +49,8 @@ class Limits:
     """Wall-clock backstop of one item; 4 × cpu_s + 2 where None."""
     memory_mb: int = 512
     """Memory beyond the bare interpreter's."""
-    reply_mb: int = 16
-    """All results of one call."""
+    reply_mb: int = 8
+    """All results of one call (and `guest/shape.py` bounds the values in them)."""
     request_mb: int = 64
     """All items of one call."""
     deaths_per_call: int = 8
@@ -60,3 +63,48 @@ class Limits:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+_ERROR_KINDS: dict[str, FailureKind] = {"MemoryError": "memory", "OversizeError": "oversize"}
+
+
+def outcome_of(result: Any) -> Outcome:
+    """`["ok", value]` or `["err", type, message, line]`; anything else was forged."""
+    if type(result) is list and result:
+        if result[0] == "ok" and len(result) == 2:
+            return Ok(result[1])
+        if result[0] == "err" and len(result) == 4:
+            _, error, message, line = result
+            if type(error) is str and type(message) is str and (line is None or type(line) is int):
+                kind = _ERROR_KINDS.get(error, "exception")
+                return Failed(kind, printable(message[:2000]), printable(error[:200]), line)
+    return Failed("protocol", "the result is neither ok nor err: it was forged inside the worker")
+
+
+def printable(text: str) -> str:
+    """Messages end on terminals: a candidate's escape sequences must not get there."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def checked_instance(outcome: Outcome) -> Outcome:
+    """The result of `instances`, if it has the shape of one."""
+    if isinstance(outcome, Ok):
+        value = outcome.value
+        if type(value) is not list or len(value) < 3 or type(value[0]) is not str:
+            return Failed(
+                "protocol", "the instance is not [prompt, latent, reference]: it was forged inside the worker"
+            )
+    return outcome
+
+
+def score_of(outcome: Outcome) -> Score:
+    """The result of `score`: a number in [0, 1], or 0 and the reason."""
+    if isinstance(outcome, Failed):
+        return Score(0.0, failure=outcome.message)
+    value = outcome.value
+    # Exact types: a worker can forge what it likes, but only JSON comes through, and only numbers count.
+    if type(value) not in (float, int) or not 0.0 <= value <= 1.0:
+        return Score(0.0, failure=f"the scorer returned {reprlib.repr(value):.60}, expected a number in [0, 1]")
+    return Score(float(value))

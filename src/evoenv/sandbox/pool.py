@@ -30,18 +30,26 @@ class Job:
     stop_on_death: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Idle:
+    worker: EnvironmentWorker
+    memory_mb: float
+
+
 class WorkerPool:
-    """At most `capacity` idle workers, keyed by source and options. Thread-safe.
+    """At most `capacity` idle workers with `memory_mb` between them, keyed by source and options. Thread-safe.
 
     A worker is lent to one caller at a time. Deaths are handled below this level: the outcomes say which
-    call died and why, and the worker is alive again at its next call.
+    call died and why, and the worker is alive again at its next call. An idle worker stands still, so that
+    what it held when it came back is what it holds.
     """
 
-    def __init__(self, sandbox: Sandbox, capacity: int = 64) -> None:
+    def __init__(self, sandbox: Sandbox, capacity: int = 64, memory_mb: float = 2048) -> None:
         self._sandbox = sandbox
         self._capacity = capacity
+        self._memory_mb = memory_mb
         self._lock = threading.Lock()
-        self._idle: OrderedDict[str, EnvironmentWorker] = OrderedDict()
+        self._idle: OrderedDict[str, _Idle] = OrderedDict()
         self._threads: ThreadPoolExecutor | None = None
         self._closed = False
 
@@ -80,23 +88,26 @@ class WorkerPool:
         """Borrow the worker of a source, opened if need be; nobody else has it meanwhile."""
         key = _key(source, options)
         with self._lock:
-            worker = self._idle.pop(key, None)
-        if worker is None:
-            worker = self._sandbox.open(source, **options)
+            idle = self._idle.pop(key, None)
+        worker = self._sandbox.open(source, **options) if idle is None else idle.worker
         try:
             yield worker
         finally:
             self._take_back(key, worker)
 
     def _take_back(self, key: str, worker: EnvironmentWorker) -> None:
+        back = _Idle(worker, worker.memory_mb)
         with self._lock:
-            surplus = [worker] if self._closed or key in self._idle else []
+            surplus = [back] if self._closed or key in self._idle else []
             if not surplus:
-                self._idle[key] = worker
-                while len(self._idle) > self._capacity:
+                self._idle[key] = back
+                while len(self._idle) > self._capacity or self._held_mb() > self._memory_mb:
                     surplus.append(self._idle.popitem(last=False)[1])
         for spare in surplus:
-            spare.close()
+            spare.worker.close()
+
+    def _held_mb(self) -> float:
+        return sum(idle.memory_mb for idle in self._idle.values())
 
     def _executor(self) -> ThreadPoolExecutor:
         with self._lock:
@@ -110,8 +121,8 @@ class WorkerPool:
             self._closed = True
             idle, self._idle = list(self._idle.values()), OrderedDict()
             threads, self._threads = self._threads, None
-        for worker in idle:
-            worker.close()
+        for one in idle:
+            one.worker.close()
         if threads is not None:
             threads.shutdown()
 

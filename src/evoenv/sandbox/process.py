@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import select
 import signal
 import socket
@@ -17,11 +18,13 @@ from typing import Any
 from evoenv.errors import SandboxError
 from evoenv.sandbox import protocol
 from evoenv.sandbox.launcher import Ending, Spawned, Zygote
-from evoenv.sandbox.outcomes import FailureKind, Limits
+from evoenv.sandbox.outcomes import FailureKind, Limits, printable
 
 TICK_S = 0.02
 _TICK = struct.pack("ll", 0, int(TICK_S * 1e6))
 RECEIVE_BYTES = 1 << 16
+INHERITED_MB = 12
+"""Of a bare worker's pages, most are the zygote's until one of the two writes to them."""
 EXIT_GRACE_S = 1.0
 KILL_GRACE_S = 10.0
 CPUCLOCK_SCHED = 2
@@ -59,7 +62,11 @@ class _StopError(Exception):
 
 
 class _HungUpError(Exception):
-    """The worker's end of the socket is closed."""
+    """The worker's end of the socket is closed; `unread` where the kernel says that a request was left in it."""
+
+    def __init__(self, *, unread: bool) -> None:
+        super().__init__(unread)
+        self.unread = unread
 
 
 def _number_of(pidfd: int | None) -> int | None:
@@ -117,6 +124,8 @@ class WorkerProcess:
         self._clock = None if self.pid is None else (~self.pid << 3) | CPUCLOCK_SCHED
         self._spent_s = 0.0
         self._cpu_seen_s = 0.0
+        self._called = False
+        self._stopped = False
         # The kernel gives up for us after a tick: one system call where poll and a non-blocking one would be two.
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             spawned.channel.setsockopt(socket.SOL_SOCKET, option, _TICK)
@@ -138,6 +147,16 @@ class WorkerProcess:
         """CPU time used so far, or in all where it has ended."""
         with self._lock:
             return self._cpu() if self.alive else self._spent_s
+
+    @property
+    def memory_mb(self) -> float:
+        """Memory of its own, without the files and pages that it shares with us and the zygote; 0 where unknown."""
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            if self.alive and self.pid is not None:
+                with open(f"/proc/{self.pid}/statm", encoding="ascii") as statm:
+                    _, resident, shared = statm.read().split()[:3]
+                return max(0.0, (int(resident) - int(shared)) * mmap.PAGESIZE / 2**20 - INHERITED_MB)
+        return 0.0
 
     def close(self, *, patient: bool = False) -> Ending | None:
         """Kill (or wait a moment for the end), reap, forget. Safe to call twice, and while another thread calls."""
@@ -168,33 +187,28 @@ class WorkerProcess:
         cpu_s: float,
         wall_s: float,
         deadline: float | None = None,
+        budget: protocol.Budget | None = None,
     ) -> Exchange:
         """Send one request and collect `expected` results; on any doubt the worker is killed."""
+        budget = protocol.Budget(self._limits.reply_mb << 20) if budget is None else budget
         with self._lock:
             if not self.alive:
                 return Exchange([], Death("killed", "came after the worker was closed", None))
-            return self._call(protocol.new_nonce(), op, args, items, expected, cpu_s, wall_s, deadline)
+            nonce = protocol.new_nonce()
+            request = protocol.encode_request(nonce, op, args, items)
+            if len(request) > self._limits.request_mb << 20:
+                raise RequestTooLargeError(len(request))
+            reader = protocol.ReplyReader(nonce, expected, budget)
+            return self._call(request, reader, expected, _Watch(self, expected, cpu_s, wall_s, deadline))
 
-    def _call(
-        self,
-        nonce: str,
-        op: str,
-        args: dict[str, Any],
-        items: Sequence[Any],
-        expected: int,
-        cpu_s: float,
-        wall_s: float,
-        deadline: float | None,
-    ) -> Exchange:
-        reader = protocol.ReplyReader(nonce, expected, self._limits.reply_mb << 20)
-        request = protocol.encode_request(nonce, op, args, items)
-        if len(request) > self._limits.request_mb << 20:
-            raise RequestTooLargeError(len(request))
+    def _call(self, request: bytes, reader: protocol.ReplyReader, expected: int, watch: _Watch) -> Exchange:
         self._progress[0] = 0
+        first, self._called = not self._called, True
         try:
             self._refuse_stray_bytes()
-            self._converse(request, reader, _Watch(self, expected, cpu_s, wall_s, deadline))
+            self._converse(request, reader, watch)
             if reader.error is None:
+                self._stop()
                 return Exchange(reader.results, None)
             kind: FailureKind = "memory" if reader.error[0] == "MemoryError" else "exception"
             stop = _StopError(kind, f"let {reader.error[0]!r:.60} escape: {reader.error[1]!r:.200}")
@@ -204,8 +218,10 @@ class WorkerProcess:
             stop = _StopError("protocol", f"was killed: {error}")
         except _StopError as error:
             stop = error
-        except _HungUpError:
-            return Exchange(reader.results, self._autopsy(self._in_flight(reader, expected)))
+        except _HungUpError as error:
+            # Candidate code runs only in a worker that has read its first request.
+            ran = not (first and error.unread)
+            return Exchange(reader.results, self._autopsy(self._in_flight(reader, expected), ran))
         except BaseException:
             self.close()  # an interrupted call would leave half a reply for the next one
             raise
@@ -226,10 +242,20 @@ class WorkerProcess:
         except BlockingIOError:
             return
         except OSError:
-            raise _HungUpError from None
+            raise _HungUpError(unread=True) from None
         if not stray:
-            raise _HungUpError
+            raise _HungUpError(unread=True)
         raise protocol.ProtocolError(f"the worker wrote {len(stray)} bytes when no call was outstanding")
+
+    def _stop(self) -> None:
+        """Between calls a worker stands still: it neither computes nor takes more memory than it had."""
+        self._stopped = True
+        self._spawned.signal(signal.SIGSTOP)
+
+    def _go_on(self) -> None:
+        if self._stopped:
+            self._stopped = False
+            self._spawned.signal(signal.SIGCONT)
 
     def _converse(self, request: bytes, reader: protocol.ReplyReader, watch: _Watch) -> None:
         """All of the request out, then all of the reply in, a tick at a time: a worker that does not take part
@@ -239,21 +265,23 @@ class WorkerProcess:
             try:
                 if unsent:
                     unsent = unsent[channel.send(unsent) :]
+                    self._go_on()  # only now: it wakes up once, with something to read
                     continue
                 data = channel.recv(RECEIVE_BYTES)
             except BlockingIOError:
+                self._go_on()
                 watch.check(idle=True)
                 continue
-            except OSError:
-                raise _HungUpError from None
+            except OSError:  # reset, or a broken pipe: it ended before it had read everything
+                raise _HungUpError(unread=True) from None
             if not data:
-                raise _HungUpError
+                raise _HungUpError(unread=False)
             reader.feed(data)
             if not reader.done:
                 watch.check(idle=False)
 
-    def _autopsy(self, item: int) -> Death:
-        """The worker hung up by itself: say why."""
+    def _autopsy(self, item: int, ran: bool) -> Death:
+        """The worker hung up by itself: say why. What it noted counts only if no candidate code can have run in it."""
         exited = _wait_for_exit(self._spawned.pidfd, EXIT_GRACE_S)
         if self._spawned.killed:
             self.close()
@@ -265,8 +293,9 @@ class WorkerProcess:
             return Death("killed", "was lost with the sandbox's zygote", None)
         if not ended:
             return Death("protocol", "closed its channel and went on running; killed", item)
-        if ending.status == NOT_LOCKED_DOWN and note:
-            return Death("killed", f"never ran: the worker could not lock itself down: {note}", None)
+        if ending.status == NOT_LOCKED_DOWN and not ran:
+            reason = printable(note) or "it did not say why"
+            return Death("killed", f"never ran: the worker could not lock itself down: {reason}", None)
         if ending.status >= 0:
             return Death("killed", f"ended the worker: it exited with status {ending.status}", item)
         name = _signal_name(-ending.status)

@@ -13,19 +13,23 @@ import re
 import secrets
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, NoReturn
+
+from evoenv.sandbox.guest import shape
 
 HEADER_BYTES = 4
 MAX_DEPTH = 160
 """Containers within containers. The codec nests a value 40 deep with up to three containers a level."""
 MAX_DIGITS = 10_000
 """Of an integer: converting text takes time that grows with the square."""
-MAX_NODES = 2_000_000
-"""Values in one frame: `[[],[],…` takes twenty times its bytes in memory."""
+MAX_VALUES = shape.MAX_VALUES
+"""In all frames of one call."""
+MAX_SPARE_PIECES = 4096
+"""Arrivals of one call beyond two per result: a reply that trickles in byte by byte costs more to take than to send."""
 
-_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_ONE_KIND_OF_BRACKET = bytes.maketrans(b"{}", b"[]")
+_UP_AND_DOWN = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -69,25 +73,26 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite
 _BOUNDED_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float, parse_int=_bounded_int)
 
 
-def check_shape(data: bytes) -> None:
-    """Bound depth and size before a recursive parser sees them; linear, at the speed of `bytes` methods."""
-    # Escapes first (pairs of backslashes, then quotes); what stays between quotes is text.
-    unescaped = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
-    outside = b"".join(unescaped.split(b'"')[::2])
-    brackets = outside.translate(_ONE_KIND_OF_BRACKET, _NOT_BRACKETS)
-    if len(brackets) + outside.count(b",") > MAX_NODES:
-        raise ProtocolError(f"the reply holds more than {MAX_NODES} values")
-    for _ in range(MAX_DEPTH):
-        if not brackets:
-            return
-        brackets = brackets.replace(b"[]", b"")  # peels the innermost level
-    if brackets:
-        raise ProtocolError(f"the reply is nested deeper than {MAX_DEPTH}, or its brackets do not match")
+def check_shape(data: bytes, max_values: int = MAX_VALUES) -> int:
+    """Bound depth and size before a recursive parser sees them, in time linear in the bytes; the count of values."""
+    try:
+        structure = shape.structure_of(data, max_values)
+    except shape.TooManyValuesError:
+        raise ProtocolError(f"the reply holds more than {MAX_VALUES:,} values") from None
+    steps = memoryview(structure.translate(_UP_AND_DOWN, shape.SEPARATORS)).cast("b")
+    # Where brackets do not match the parser stops before the depth could be wrong.
+    if max(accumulate(steps), default=0) > MAX_DEPTH:
+        raise ProtocolError(f"the reply is nested deeper than {MAX_DEPTH}")
+    return len(structure)
 
 
 def decode(data: bytes) -> Any:
     """One frame's JSON, or ProtocolError."""
     check_shape(data)
+    return _parse(data)
+
+
+def _parse(data: bytes) -> Any:
     try:
         # The interpreter's own limit is the faster guard, but a user may have lifted it.
         guarded = 0 < sys.get_int_max_str_digits() <= MAX_DIGITS
@@ -110,8 +115,8 @@ class Frame:
 
 
 def parse_frame(data: bytes, nonce: str) -> Frame:
-    """A reply frame of the call with this nonce."""
-    message = decode(data)
+    """A reply frame of the call with this nonce; its shape has been checked."""
+    message = _parse(data)
     if type(message) is not dict or not message.keys() <= {"n", "r", "end", "error"}:
         raise ProtocolError("the reply is not an object with the keys n, r, end and error")
     if message.get("n") != nonce:
@@ -128,35 +133,55 @@ def parse_frame(data: bytes, nonce: str) -> Frame:
     return Frame(results, end, (error[0], error[1][:1000]))
 
 
-class ReplyReader:
-    """Collects one call's bytes into frames; keeps count of bytes and results."""
+@dataclass(slots=True)
+class Budget:
+    """What one call may send, in all its frames and from all the workers that it takes.
 
-    def __init__(self, nonce: str, expected: int, max_bytes: int) -> None:
+    It bounds what a hostile call costs us: about 0.3 s of CPU and 100 MB at 8 MiB.
+    """
+
+    max_bytes: int
+    bytes_left: int = field(init=False)
+    values_left: int = field(default=MAX_VALUES, init=False)
+
+    def __post_init__(self) -> None:
+        self.bytes_left = self.max_bytes
+
+
+class ReplyReader:
+    """Collects one reply's bytes into frames; keeps count of bytes, values, arrivals and results."""
+
+    def __init__(self, nonce: str, expected: int, budget: Budget) -> None:
         self.results: list[Any] = []
         self.error: tuple[str, str] | None = None
         self.done = False
         self._nonce = nonce
         self._expected = expected
-        self._room = max_bytes
-        self._max_bytes = max_bytes
+        self._budget = budget
+        self._pieces_left = MAX_SPARE_PIECES + 2 * expected
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> None:
         """Take what has arrived; raises ProtocolError at the first byte that should not be there."""
-        buffer = self._buffer
+        buffer, budget = self._buffer, self._budget
         buffer += data
+        self._pieces_left -= 1
+        if self._pieces_left < 0:
+            raise ProtocolError("the reply trickles in: an honest worker writes whole frames")
         while len(buffer) >= HEADER_BYTES:
             size = int.from_bytes(buffer[:HEADER_BYTES], "big")
             if self.done:
                 break
-            if size > self._room:
-                raise OversizeError(f"the worker announced {size} bytes; {self._room} of {self._max_bytes} were left")
+            if size > budget.bytes_left:
+                left = f"{budget.bytes_left} of {budget.max_bytes}"
+                raise OversizeError(f"the worker announced {size} bytes; {left} were left")
             if len(buffer) < HEADER_BYTES + size:
                 return
-            frame = parse_frame(bytes(buffer[HEADER_BYTES : HEADER_BYTES + size]), self._nonce)
+            body = bytes(buffer[HEADER_BYTES : HEADER_BYTES + size])
             del buffer[: HEADER_BYTES + size]
-            self._room -= size
-            self._accept(frame)
+            budget.bytes_left -= size
+            budget.values_left -= check_shape(body, budget.values_left)
+            self._accept(parse_frame(body, self._nonce))
         if self.done and buffer:
             raise ProtocolError(f"the worker wrote {len(buffer)} bytes after its final frame")
 

@@ -54,6 +54,7 @@ class Isolation:
         return True
 
     def apply(self) -> None:
+        self._take("oom-first", lockdown.volunteer_for_out_of_memory)
         names = self._choose_namespaces()
         if "user" in names or not names:
             self._drop_user()

@@ -2,8 +2,9 @@
 
 Covered: files (Landlock, an empty mount namespace, seccomp, RLIMIT_NOFILE), network (network namespace, Landlock,
 seccomp), other processes (PID namespace, Landlock scopes, seccomp, RLIMIT_NPROC), privileges (uid, capabilities,
-no_new_privs), memory and CPU (rlimits, with the host's own clock on top), new code pages (seccomp), the
-host's environment (a clean exec), outliving the host (parent-death signal, PID namespace).
+no_new_privs), memory and CPU (rlimits, with the host's own clock on top; the first to go when memory runs out),
+new code pages (seccomp), the host's environment (a clean exec), outliving the host (parent-death signal, PID
+namespace).
 
 Not covered: faults of the kernel behind the few allowed calls, side channels between processes on one
 core, and lies told by an environment about itself inside its own worker: those are for validation to find.
@@ -214,6 +215,12 @@ def limit_resources(memory_bytes: int, cpu_seconds: int, base_bytes: int) -> Non
         value = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(kind, (value, value))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))  # SIGXCPU first: it tells the reason
+
+
+def volunteer_for_out_of_memory() -> None:
+    """When memory runs out the kernel takes a worker, not the trainer beside it. Forks inherit this."""
+    with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+        score.write("1000")
 
 
 def close_descriptors(first: int) -> None:

@@ -22,12 +22,15 @@ import time
 from collections.abc import Iterator
 from typing import Any, NoReturn, Protocol
 
-from evoenv.sandbox.guest import canary, lockdown
+from evoenv.sandbox.guest import canary, lockdown, shape
 
 FLUSH_AFTER_S = 0.05
 FLUSH_ITEMS = 512
 READ_BYTES = 1 << 16
 NOT_LOCKED_DOWN = 70
+BYTES_FOR_ERRORS = 1 << 17
+VALUES_FOR_ERRORS = 1 << 13
+"""Kept back of what a call may send: enough to say of a thousand results that there was no room for them."""
 UNSENDABLE = (ValueError, TypeError, RecursionError, MemoryError)
 PAGE_BYTES = mmap.PAGESIZE
 
@@ -72,9 +75,10 @@ def become_worker(
     base_bytes: int,
 ) -> NoReturn:
     """Give up everything but descriptor 0 and some memory, then serve. Runs in a fresh fork of the zygote."""
-    page_map = mmap.mmap(page, PAGE_BYTES)
     status = NOT_LOCKED_DOWN
+    page_map: mmap.mmap | None = None
     try:
+        page_map = mmap.mmap(page, PAGE_BYTES)
         if settings["parent_death"]:
             lockdown.die_with_parent(parent)
         off = settings["off"]  # only ever for canaries, which are our own code
@@ -93,7 +97,7 @@ def become_worker(
         status = 0
         Server(runtime(), memoryview(page_map).cast("Q"), settings["reply_bytes"]).run()
     except BaseException as error:
-        if status == NOT_LOCKED_DOWN:
+        if status == NOT_LOCKED_DOWN and page_map is not None:
             page_map[8:PAGE_BYTES] = repr(error).encode()[: PAGE_BYTES - 8].ljust(PAGE_BYTES - 8, b"\0")
     finally:
         os._exit(status)
@@ -106,7 +110,7 @@ class Server:
         self._handler = handler
         self._progress = progress
         self._reply_bytes = reply_bytes
-        self._sent_bytes = 0
+        self._bytes_left = self._values_left = 0
 
     def run(self) -> None:
         while (request := self._read_frame()) is not None:
@@ -115,7 +119,7 @@ class Server:
     def _answer(self, request: dict[str, Any]) -> None:
         nonce, op, progress = request["n"], request["op"], self._progress
         handler: Handler = canary if op == "canary" else self._handler
-        self._sent_bytes = 0
+        self._bytes_left, self._values_left = self._reply_bytes, shape.MAX_VALUES
         finished = 0
         results: list[Any] = []
         error: list[str] | None = None
@@ -141,27 +145,37 @@ class Server:
             frame["error"] = error
         try:
             data = _encode(frame).encode()
+            values = shape.values_in(data)
         except UNSENDABLE:
-            data = b""
-        if not data or self._sent_bytes + len(data) > self._reply_bytes:
+            data, values = b"", 0
+        if not data or len(data) > self._bytes_left or values > self._values_left:
             # One result spoils the frame: find it and put its error in its place.
             frame["r"] = self._only_what_fits(results)
             data = _encode(frame).encode()
-        self._sent_bytes += len(data)
+            values = shape.values_in(data)
+        self._bytes_left -= len(data)
+        self._values_left -= values
         self._write(len(data).to_bytes(4, "big") + data)
 
     def _only_what_fits(self, results: list[Any]) -> list[Any]:
-        room = self._reply_bytes - self._sent_bytes - 4096
+        room, values_room = self._bytes_left - BYTES_FOR_ERRORS, self._values_left - VALUES_FOR_ERRORS
         kept: list[Any] = []
         for result in results:
             try:
-                size = len(_encode(result).encode()) + 1
+                data = _encode(result).encode()
+                size, values = len(data) + 1, shape.values_in(data) + 1
             except UNSENDABLE as error:
-                result, size = ["err", type(error).__name__, f"the result cannot be sent: {error}"[:400], None], 600
-            if size > room:
-                text = f"a result of {size} bytes; this call may send {self._reply_bytes} in all"
-                result, size = ["err", "OversizeError", text, None], len(text) + 30
+                result = ["err", type(error).__name__, f"the result cannot be sent: {error}"[:400], None]
+                size, values = 600, 8
+            if size > room or values > values_room:
+                text = (
+                    f"a result of {size} bytes; this call may send {self._reply_bytes} in all"
+                    if size > room
+                    else f"a result of {values} values; this call may send {shape.MAX_VALUES} in all"
+                )
+                result, size, values = ["err", "OversizeError", text, None], len(text) + 30, 8
             room -= size
+            values_room -= values
             kept.append(result)
         return kept
 

@@ -197,16 +197,19 @@ class Zygote:
             self._reply({"error": f"fork failed: {error}"})
             return
         if child == 0:
-            serve.become_worker(
-                self._runtime.Runtime,
-                settings,
-                channel=descriptors[0],
-                page=descriptors[1],
-                parent=parent,
-                ruleset=isolation.ruleset,
-                program=isolation.program,
-                base_bytes=self._base_bytes,
-            )
+            try:
+                serve.become_worker(
+                    self._runtime.Runtime,
+                    settings,
+                    channel=descriptors[0],
+                    page=descriptors[1],
+                    parent=parent,
+                    ruleset=isolation.ruleset,
+                    program=isolation.program,
+                    base_bytes=self._base_bytes,
+                )
+            finally:
+                os._exit(serve.NOT_LOCKED_DOWN)  # whatever happens, a child must not go on as a second zygote
         self._children.add(child)
         for descriptor in descriptors:
             os.close(descriptor)

@@ -1,0 +1,39 @@
+"""How much structure a frame's JSON has, counted without parsing it.
+
+`[[],[],…` takes twenty times its bytes in memory once it is parsed, so a call is bounded in values as well as in
+bytes. Used on both sides: the worker to put an error in the place of a result that is too much, the host to
+believe no count but its own.
+"""
+
+from __future__ import annotations
+
+MAX_VALUES = 500_000
+"""Brackets, commas and colons of one call's frames."""
+
+SEPARATORS = b",:"
+_NO_STRUCTURE = bytes(set(range(256)) - set(b"[]{},:"))
+
+
+class TooManyValuesError(ValueError):
+    """More than one call may carry."""
+
+
+def structure_of(data: bytes, most: int = MAX_VALUES) -> bytes:
+    """The brackets, commas and colons outside of text; linear, at the speed of `bytes` methods."""
+    # Escapes first (pairs of backslashes, then quotes); what stays between quotes is text.
+    unescaped = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
+    # No two texts without one of them in between; splitting at millions of quotes would cost forty times the bytes.
+    if unescaped.count(b'"') > 2 * most + 2:
+        raise TooManyValuesError
+    structure = b"".join(unescaped.split(b'"')[::2]).translate(None, _NO_STRUCTURE)
+    if len(structure) > most:
+        raise TooManyValuesError
+    return structure
+
+
+def values_in(data: bytes) -> int:
+    """As the host will count them; more than a call may carry are MAX_VALUES + 1."""
+    try:
+        return len(structure_of(data))
+    except TooManyValuesError:
+        return MAX_VALUES + 1
