@@ -23,6 +23,6 @@ if [ ! -x "$venv/bin/python" ] || [ "$(cat "$venv/.evoenv" 2>/dev/null)" != "$wa
   python="$(find_python)"
   echo "Setting up $venv (once; the weights of PyTorch and friends take a few minutes)…" >&2
   [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$extras]" >&2
+  "$venv/bin/python" -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[$extras]" >&2
   printf '%s' "$wanted" > "$venv/.evoenv"
 fi
