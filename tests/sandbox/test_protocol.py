@@ -93,10 +93,25 @@ def test_the_body_of_a_frame_may_be_anything(body: bytes) -> None:
     pytest.fail("random bytes carried the nonce")
 
 
-@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "[[1e400]]"])
+@pytest.mark.parametrize(
+    "text", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "[[1e400]]", "9" * 310 + ".0", "[1E309]"]
+)
 def test_numbers_that_are_not_finite_are_refused(text: str) -> None:
     with pytest.raises(ProtocolError, match=r"not JSON|not finite"):
         protocol.decode(text.encode())
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**20), 10**20)), st.booleans())
+def test_numbers_are_the_same_in_the_fast_and_in_the_careful_parser(values: list[float], careful: bool) -> None:
+    data = json.dumps([*values, *([1e300] if careful else [])]).encode()
+    assert protocol.check_shape(data).plain is ("e" not in data.decode())
+    assert protocol.decode(data)[: len(values)] == values
+
+
+@pytest.mark.parametrize("text", ["1e5", "1E5", "1.e5", "9" * 310 + ".5", "9" * 310, "0.1e+7"])
+def test_numbers_that_might_be_infinite_are_parsed_with_care(text: str) -> None:
+    assert not protocol.check_shape(f'["e",true,{text}]'.encode()).plain
+    assert protocol.check_shape(f'["{text}",true,false,null,1.5]'.encode()).plain
 
 
 def test_a_lone_surrogate_is_refused_and_a_pair_is_not() -> None:

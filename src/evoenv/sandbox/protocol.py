@@ -11,11 +11,10 @@ import json
 import math
 import re
 import secrets
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from evoenv.sandbox.guest import shape
 
@@ -29,6 +28,8 @@ MAX_VALUES = shape.MAX_VALUES
 MAX_SPARE_PIECES = 4096
 """Arrivals of one call beyond two per result: a reply that trickles in byte by byte costs more to take than to send."""
 
+_NUMBERS = bytes.maketrans(b"123456789.E", b"0000000000e")
+_LONG_NUMBER = b"0" * 300
 _UP_AND_DOWN = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -69,34 +70,40 @@ def _bounded_int(text: str) -> int:
     return int(text)
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float)
-_BOUNDED_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float, parse_int=_bounded_int)
+_PLAIN_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float, parse_int=_bounded_int)
 
 
-def check_shape(data: bytes, max_values: int = MAX_VALUES) -> int:
-    """Bound depth and size before a recursive parser sees them, in time linear in the bytes; the count of values."""
+class Shape(NamedTuple):
+    values: int
+    plain: bool
+    """No number has an exponent or hundreds of digits: none can be infinite or take long; the fast parser will do."""
+
+
+def check_shape(data: bytes, max_values: int = MAX_VALUES) -> Shape:
+    """Bound depth and size before a recursive parser sees them, in time linear in the bytes."""
     try:
-        structure = shape.structure_of(data, max_values)
+        outside = shape.outside_text(data, max_values)
+        structure = shape.structure_of(outside, max_values)
     except shape.TooManyValuesError:
         raise ProtocolError(f"the reply holds more than {MAX_VALUES:,} values") from None
-    steps = memoryview(structure.translate(_UP_AND_DOWN, shape.SEPARATORS)).cast("b")
-    # Where brackets do not match the parser stops before the depth could be wrong.
-    if max(accumulate(steps), default=0) > MAX_DEPTH:
-        raise ProtocolError(f"the reply is nested deeper than {MAX_DEPTH}")
-    return len(structure)
+    if structure.count(b"[") + structure.count(b"{") > MAX_DEPTH:
+        steps = memoryview(structure.translate(_UP_AND_DOWN, shape.SEPARATORS)).cast("b")
+        # Where brackets do not match the parser stops before the depth could be wrong.
+        if max(accumulate(steps)) > MAX_DEPTH:
+            raise ProtocolError(f"the reply is nested deeper than {MAX_DEPTH}")
+    numbers = outside.translate(_NUMBERS)
+    return Shape(len(structure), b"0e" not in numbers and _LONG_NUMBER not in numbers)
 
 
 def decode(data: bytes) -> Any:
     """One frame's JSON, or ProtocolError."""
-    check_shape(data)
-    return _parse(data)
+    return _parse(data, plain=check_shape(data).plain)
 
 
-def _parse(data: bytes) -> Any:
+def _parse(data: bytes, *, plain: bool) -> Any:
     try:
-        # The interpreter's own limit is the faster guard, but a user may have lifted it.
-        guarded = 0 < sys.get_int_max_str_digits() <= MAX_DIGITS
-        value = (_DECODER if guarded else _BOUNDED_DECODER).decode(data.decode("utf-8"))
+        value = (_PLAIN_DECODER if plain else _DECODER).decode(data.decode("utf-8"))
         if _SURROGATE_ESCAPE.search(data):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeError:
@@ -114,9 +121,9 @@ class Frame:
     error: tuple[str, str] | None
 
 
-def parse_frame(data: bytes, nonce: str) -> Frame:
+def parse_frame(data: bytes, nonce: str, *, plain: bool) -> Frame:
     """A reply frame of the call with this nonce; its shape has been checked."""
-    message = _parse(data)
+    message = _parse(data, plain=plain)
     if type(message) is not dict or not message.keys() <= {"n", "r", "end", "error"}:
         raise ProtocolError("the reply is not an object with the keys n, r, end and error")
     if message.get("n") != nonce:
@@ -180,8 +187,9 @@ class ReplyReader:
             body = bytes(buffer[HEADER_BYTES : HEADER_BYTES + size])
             del buffer[: HEADER_BYTES + size]
             budget.bytes_left -= size
-            budget.values_left -= check_shape(body, budget.values_left)
-            self._accept(parse_frame(body, self._nonce))
+            found = check_shape(body, budget.values_left)
+            budget.values_left -= found.values
+            self._accept(parse_frame(body, self._nonce, plain=found.plain))
         if self.done and buffer:
             raise ProtocolError(f"the worker wrote {len(buffer)} bytes after its final frame")
 
