@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,6 +95,15 @@ def test_bad_files_are_findings(content: bytes, code: str, tmp_path: Path, capsy
         (["play", "Sorting", "--parameters", "{"], "--parameters is not JSON"),
         (["play", "Sorting", "--parameters", "[]"], "non-empty JSON list"),
         (["play", "Sorting", "--controller", "nope.py"], "cannot read nope.py"),
+        (["play", "Sorting", "--parameters", "[" * 3000], "--parameters is nested deeper than 40"),
+        (["play", "Sorting", "--parameters", '[{"a": ' + "[" * 50 + "]" * 50 + "}]"], "nested deeper than 40"),
+        (["validate", "a" * 5000], "File name too long; give the path"),
+        (["play", "a" * 5000], "no seed is called 'aaa"),
+        (["play", "a" * 5000 + ".py"], "File name too long; give the path"),
+        (["envs", "--run", "a" * 5000], "File name too long; give the folder of a run"),
+        (["validate", "--jobs", "-1", "x.py"], "--jobs is -1; expected 1 or more"),
+        (["validate", "--jobs", "0", "x.py"], "--jobs is 0; expected 1 or more"),
+        (["validate", "odd\x1b[2J\x9b\0.py"], r"cannot read odd\x1b[2J\x9b\x00.py"),
     ],
 )
 def test_misuse_is_one_clear_line_and_exit_code_2(
@@ -101,6 +113,7 @@ def test_misuse_is_one_clear_line_and_exit_code_2(
     shown = capsys.readouterr()
     assert part in shown.err
     assert shown.err.count("\n") == 1
+    assert len(shown.err) < 500
     assert shown.out == ""
 
 
@@ -189,3 +202,80 @@ def test_envs_lists_the_ten_seeds(capsys: pytest.CaptureFixture[str]) -> None:
     rows = json.loads(capsys.readouterr().out)
     assert [row["name"] for row in rows] == list(SEED_NAMES)
     assert len({row["id"] for row in rows}) == 10
+
+
+ESCAPING = """
+class Escaping(VerifiableEnvironment):
+    prompt_template = "\\x1b[2Jfirst [red]line[/]\\nsecond\\u202e line"
+    def _generate(self, seed, difficulty):
+        return {}, "\\x1b]0;title\\x07\\x9b2J"
+    def _prompt_generate(self, z):
+        return self.prompt_template
+    def _process(self, y):
+        return y
+    def scorer(self, y, z, a):
+        raise ValueError("\\x9b2J\\x1b[31m")
+"""
+
+
+def test_nothing_that_a_candidate_says_is_obeyed_by_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "escaping.py"
+    path.write_text(ESCAPING, encoding="utf-8")
+    assert main(["play", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert r"\x1b[2Jfirst [red]line[/]" in shown
+    assert "second\\u202e line" in shown, "lines stay lines"
+    assert r"reference  \x1b]0;title\x07\x9b2J" in shown
+    assert main(["play", str(path), "--answer", "1"]) == 2
+    shown += capsys.readouterr().err
+    assert main(["play", str(path), "--json"]) == 0
+    document = capsys.readouterr().out
+    assert json.loads(document)["reference"] == "\x1b]0;title\x07\x9b2J"
+    assert main(["validate", str(path)]) == 1
+    shown += document + capsys.readouterr().out
+    assert not {char for char in shown if char in "\x1b\x07\x9b\u202e"}
+
+
+def run(*arguments: str | bytes, shell: str = "", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """The command in a process of its own, with its streams arranged by a shell."""
+    command = [sys.executable, "-m", "evoenv", *arguments]
+    if shell:
+        command = ["sh", "-c", f'exec "$@" {shell}', "sh", *command]
+    settings = {"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "PATH": os.environ["PATH"], **environment}
+    return subprocess.run(command, capture_output=True, env=settings, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("arguments", [["envs"], ["envs", "--json"]])
+def test_a_full_disk_is_one_line_and_exit_code_1(arguments: list[str]) -> None:
+    done = run(*arguments, shell=">/dev/full")
+    assert done.returncode == 1
+    assert done.stderr.decode().startswith("evoenv: cannot write the output: [Errno 28]")
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("shell", "code"), [(">&-", 0), (">&- 2>&-", 0), ("<&- >&- 2>&-", 0), ("2>/dev/full", 0), ("1</dev/null", 1)]
+)
+def test_streams_that_are_closed_or_not_for_writing_are_no_crash(shell: str, code: int) -> None:
+    done = run("envs", "--json", shell=shell)
+    assert (done.returncode, done.stderr.count(b"\n")) == (code, code)
+
+
+def test_a_message_that_cannot_be_printed_keeps_its_exit_code() -> None:
+    assert run("play", "NoSuchSeed", shell="2>/dev/full").returncode == 2
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8:strict", "latin-1"])
+def test_any_output_encoding_and_any_file_name_will_do(tmp_path: Path, encoding: str) -> None:
+    name = os.fsencode(tmp_path) + b"/na\xffme\xc3\xa9.py"
+    with open(name, "w", encoding="utf-8") as file:
+        file.write("x = 1\n")
+    shown = run("validate", name, PYTHONIOENCODING=encoding)
+    assert (shown.returncode, shown.stderr) == (1, b"")
+    assert rb"na\udcffme" in shown.stdout
+    document = run("validate", "--json", name, PYTHONIOENCODING=encoding)
+    assert (document.returncode, document.stderr) == (1, b"")
+    (report,) = json.loads(document.stdout.decode(encoding.partition(":")[0]))
+    assert report["path"] == os.fsdecode(name)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
+from evoenv.cli.common import visible
 from evoenv.errors import EvoEnvError
 
+NOT_WRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 COMMANDS = ("train", "synth", "validate", "play", "envs", "doctor")
 
 
@@ -29,16 +35,49 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Errors made on purpose are one line on stderr; 2 means misuse, 130 Ctrl-C."""
-    arguments = build_parser().parse_args(argv)
+    prepare_output()
     try:
-        return int(arguments.run(arguments))
+        try:
+            arguments = build_parser().parse_args(argv)
+            return int(arguments.run(arguments))
+        finally:
+            sys.stdout.flush()  # here, where a failure can still be reported, not at the interpreter's exit
     except EvoEnvError as error:
-        print(f"evoenv: {error}", file=sys.stderr)
+        complain(visible(str(error)))
         return error.exit_code
     except KeyboardInterrupt:
-        print("evoenv: interrupted", file=sys.stderr)
+        complain("interrupted")
         return 130
     except BrokenPipeError:
-        # The reader (`head`, a closed pager) has seen enough; keep the interpreter from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (`head`, a closed pager) has seen enough.
+        give_up(sys.stdout)
         return 0
+    except OSError as error:
+        if error.errno not in NOT_WRITABLE:
+            raise
+        give_up(sys.stdout)
+        complain(f"cannot write the output: {visible(str(error))}; make room, or write to another place")
+        return 1
+
+
+def prepare_output() -> None:
+    """Streams that are there and take any text: a closed one swallows it, a narrow encoding gets escapes."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for the process's life
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def complain(text: str) -> None:
+    try:
+        print(f"evoenv: {text}", file=sys.stderr, flush=True)
+    except OSError:  # nobody is left to be told
+        give_up(sys.stderr)
+
+
+def give_up(stream: TextIO) -> None:
+    """Keep the interpreter from complaining at exit about what could not be written."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -7,8 +7,9 @@ import ast
 from pathlib import Path
 from typing import Any
 
-from evoenv.cli.common import console, print_json
+from evoenv.cli.common import console, print_json, short, visible
 from evoenv.environment.seeds import SEED_NAMES, seed_source
+from evoenv.errors import InputError
 from evoenv.records import environment_id
 
 
@@ -27,13 +28,14 @@ def run(arguments: argparse.Namespace) -> int:
         print_json(rows)
         return 0
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     columns = list(rows[0]) if rows else []
     for column in columns:
         table.add_column(column, style="dim" if column == "id" else "", no_wrap=column != "task")
     for row in rows:
-        table.add_row(*(str(row[column]) for column in columns))
+        table.add_row(*(Text(visible(str(row[column]))) for column in columns))  # as text: names are no markup
     console().print(table if rows else "no environments")
     return 0
 
@@ -50,7 +52,12 @@ def run_rows(directory: Path) -> list[dict[str, Any]]:
     """The environments of a run, in the order of their admission."""
     from evoenv.pool.store import Store
 
-    with Store.read(directory) as store:
+    try:
+        opened = Store.read(directory)
+    except OSError as error:  # a name too long, say
+        reason = error.strerror or error
+        raise InputError(f"cannot read {short(directory)}: {reason}; give the folder of a run") from error
+    with opened as store:
         return [
             {
                 "id": record.id,

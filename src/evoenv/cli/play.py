@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from evoenv.cli.common import (
     print_json,
     read_controller,
     read_source,
+    short,
+    visible,
 )
 from evoenv.environment.answers import extract_answer
 from evoenv.environment.seeds import SEED_NAMES, seed_source
@@ -42,11 +45,11 @@ def find_environment(name: str) -> tuple[str, str, Path | None]:
         if name.lower().replace("_", "").replace("-", "") == seed.lower():
             return seed, seed_source(seed), None
     path = Path(name)
-    if not path.exists() and not path.suffix:
-        raise InputError(f"no seed is called {name!r}; expected a file or one of {', '.join(SEED_NAMES)}")
+    if not path.suffix and not os.path.lexists(name):  # unlike Path.exists(), at ease with any name
+        raise InputError(f"no seed is called {short(name)!r}; expected a file or one of {', '.join(SEED_NAMES)}")
     source, problem = read_source(path)
     if problem is not None:
-        raise InputError(f"{path}: {problem.message}; {problem.hint}")
+        raise InputError(f"{short(path)}: {problem.message}; {problem.hint}")
     return name, source, path
 
 
@@ -106,8 +109,8 @@ def show(document: dict[str, Any]) -> None:
 
     screen = console()
     title = f"{document['environment']}, seed {document['seed']}, difficulty {document['difficulty']}"
-    screen.print(Panel(Text(document["prompt"]), title=title, title_align="left"))
-    screen.print(Text.assemble(("reference  ", "dim"), str(document["reference"])))
+    screen.print(Panel(Text(visible(document["prompt"])), title=Text(visible(title)), title_align="left"))
+    screen.print(Text.assemble(("reference  ", "dim"), visible(str(document["reference"]))))
     if "score" in document:
         style = "bold green" if document["score"] >= 1 else "yellow" if document["score"] > 0 else "bold red"
         screen.print(Text.assemble(("score      ", "dim"), (f"{document['score']:g}", style)))

@@ -19,6 +19,8 @@ from evoenv.cli.common import (
     print_json,
     read_controller,
     read_source,
+    short,
+    visible,
 )
 from evoenv.errors import InputError
 from evoenv.records import ValidationReport
@@ -35,7 +37,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="environment files, or folders of them")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="files checked at once (default: all cores)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="files checked at once (default: all cores)")
     add_environment_options(parser)
     parser.set_defaults(run=run)
 
@@ -49,12 +51,14 @@ class Job:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.jobs is not None and arguments.jobs < 1:
+        raise InputError(f"--jobs is {arguments.jobs}; expected 1 or more (leave it out to use all cores)")
     parameters = parse_parameters(arguments.parameters)
     controller = read_controller(arguments.controller)
     paths = list(expand(arguments.files))
     # Every file is looked at before any work starts: a misspelt name must not cost the others' time.
     jobs = [prepare(path, controller, parameters is not None) for path in paths]
-    workers = arguments.jobs or os.cpu_count() or 1
+    workers = min(arguments.jobs or os.cpu_count() or 1, len(jobs))
     with open_sandbox(arguments) as sandbox:
         reports = validate_all(jobs, sandbox, parameters, workers, quiet=arguments.json)
     if arguments.json:
@@ -67,15 +71,22 @@ def run(arguments: argparse.Namespace) -> int:
 def expand(paths: Sequence[Path]) -> Iterator[Path]:
     """Files as given; a folder stands for the Python files below it."""
     for path in paths:
-        if path.is_dir():
+        if is_folder(path):
             found = sorted(
                 file for file in path.rglob("*.py") if file.name not in ("__init__.py", "parameter_controller.py")
             )
             if not found:
-                raise InputError(f"{path} holds no Python file; give files or a folder of them")
+                raise InputError(f"{short(path)} holds no Python file; give files or a folder of them")
             yield from found
         else:
             yield path
+
+
+def is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name too long, say: reading it as a file gives the reason
+        return False
 
 
 def prepare(path: Path, controller: str | None, has_parameters: bool) -> Job:
@@ -130,15 +141,16 @@ def show(paths: Sequence[Path], reports: Sequence[ValidationReport]) -> None:
     from rich.text import Text
 
     screen = console()
+    passed_mark, failed_mark, arrow = ("ok", "no", "->") if screen.options.ascii_only else ("✓", "✗", "→")
     for path, report in zip(paths, reports, strict=True):
-        mark = ("✓", "bold green") if report.passed else ("✗", "bold red")
-        facts = ", ".join(filter(None, (report.class_name, report.dialect, report.family)))
-        line = Text.assemble(mark, " ", (f"L{report.layer}", mark[1]), f"  {path}  ", (facts, "dim"))
+        mark = (passed_mark, "bold green") if report.passed else (failed_mark, "bold red")
+        facts = visible(", ".join(filter(None, (report.class_name, report.dialect, report.family))))
+        line = Text.assemble(mark, " ", (f"L{report.layer}", mark[1]), f"  {visible(str(path))}  ", (facts, "dim"))
         line.append(f"  {report.seconds * 1000:.0f} ms", "dim")
         screen.print(line, soft_wrap=True)
         for one in report.findings:
-            screen.print(Text.assemble("     ", (one.code, "yellow"), f"  {one.message}"), soft_wrap=True)
-            screen.print(Text(f"       → {one.hint}", "cyan"), soft_wrap=True)
+            screen.print(Text.assemble("     ", (one.code, "yellow"), f"  {visible(one.message)}"), soft_wrap=True)
+            screen.print(Text(f"       {arrow} {visible(one.hint)}", "cyan"), soft_wrap=True)
     passed = sum(report.passed for report in reports)
     if len(reports) > 1:
         screen.print(f"{passed} of {len(reports)} reach L5")
