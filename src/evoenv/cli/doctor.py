@@ -35,6 +35,8 @@ ADVICE = {
     "rlimits": "the kernel refused to lower limits; look at `ulimit -a`",
     "capabilities": "the kernel refused to drop capabilities; report this",
     "no-new-privs": "needs Linux 3.5 or newer",
+    "oom-first": "/proc cannot be written here; when memory runs out the kernel may take another process than a worker",
+    "pidfd": "needs Linux 5.3 or newer; without it workers are not stopped between calls",
 }
 
 
