@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evoenv.validation.difficulty import correlation, ks_distance, ranks
-from evoenv.validation.texts import FORMS, plain_text, variants
+from evoenv.validation.forms import FORMS, plain_text
+from evoenv.validation.variants import variants
 
 scalars = st.one_of(
     st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=20)

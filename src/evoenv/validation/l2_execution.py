@@ -13,7 +13,7 @@ from evoenv.records import Finding
 from evoenv.sandbox.outcomes import Failed
 from evoenv.validation.codes import finding
 from evoenv.validation.evidence import DEEP_LEVELS, Drawn, Evidence, seed_for
-from evoenv.validation.texts import plain_text
+from evoenv.validation.forms import plain_text
 from evoenv.validation.wire import checked_description
 
 FIRST_SEEDS = 2

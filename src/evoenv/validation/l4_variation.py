@@ -17,7 +17,7 @@ from evoenv.sandbox.outcomes import Failed, Ok
 from evoenv.validation.codes import finding
 from evoenv.validation.difficulty import check_difficulty_matters
 from evoenv.validation.evidence import Drawn, Evidence, canonical
-from evoenv.validation.texts import FORMS, PART_FORMS
+from evoenv.validation.forms import FORMS, PART_FORMS
 
 FEW_PROMPTS = 12
 NEARLY_CONSTANT = 0.9

@@ -24,7 +24,7 @@ from evoenv.validation.codes import finding
 from evoenv.validation.evidence import Drawn, Evidence, canonical
 from evoenv.validation.leaks import check_answer_in_prompt, check_shortcuts
 from evoenv.validation.probes import FULL, Probe, Solved, WrongAnswers, answer_options, solve, wrong_answers
-from evoenv.validation.texts import MALFORMED
+from evoenv.validation.variants import MALFORMED
 from evoenv.validation.witness import find_witnesses
 
 REFERENCES = 40

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from evoenv.records import Finding
 from evoenv.validation.codes import finding
 from evoenv.validation.evidence import Drawn, Evidence
+from evoenv.validation.forms import FORMS
 from evoenv.validation.probes import FULL, Solved, score
-from evoenv.validation.texts import FORMS
 
 LEAK_SHARE = 0.9
 SHORTCUT_SHARE = 0.9

@@ -13,7 +13,8 @@ from typing import Any
 
 from evoenv.sandbox.outcomes import Failed, Ok, Outcome
 from evoenv.validation.evidence import Drawn, Evidence
-from evoenv.validation.texts import EMPTY, FORMS, MALFORMED, ODD, PART_FORMS, Render, join_options, overlong, variants
+from evoenv.validation.forms import FORMS, PART_FORMS, Render
+from evoenv.validation.variants import EMPTY, MALFORMED, ODD, join_options, overlong, variants
 
 RIGHT = 1.0 - 1e-9
 """A right answer may lose this much to rounding."""

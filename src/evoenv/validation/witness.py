@@ -16,8 +16,8 @@ from evoenv.records import Finding
 from evoenv.sandbox.outcomes import Ok
 from evoenv.validation.codes import finding
 from evoenv.validation.evidence import Drawn, Evidence
+from evoenv.validation.forms import plain_text
 from evoenv.validation.probes import FULL, Solved, solve
-from evoenv.validation.texts import plain_text
 
 BATCH = 2000
 WANTED = 6
