@@ -116,7 +116,7 @@ def test_the_local_policy_learns_to_write_capitals(rank: int, tmp_path: Path) ->
     assert sum(rewards[-3:]) / 3 > 0.6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.model
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(("rank", "rate"), [(0, 2e-5), (8, 1e-3)])

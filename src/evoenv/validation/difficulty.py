@@ -238,9 +238,12 @@ def _shapes_same_draws(evidence: Evidence, levels: Sequence[int]) -> bool:
         worker.close()
     if any(not isinstance(outcome, Ok) for outcome in (*draws, *shown)):
         return False
+    # A prompt that only names its level must not count as another prompt.
+    named = {level + offset for level in (levels[0], levels[-1]) for offset in (0, 1)}
+    label = re.compile(rf"\b(?:{'|'.join(map(str, sorted(named)))})\b")
     rows = [
-        (drawn.value[2], re.sub(rf"\b(?:{key[1]}|{key[1] + 1})\b", "#", outcome.value[0]))
-        for key, drawn, outcome in zip(keys, draws, shown, strict=True)
+        (drawn.value[2], label.sub("#", outcome.value[0]))
+        for drawn, outcome in zip(draws, shown, strict=True)
         if isinstance(drawn, Ok) and isinstance(outcome, Ok)
     ]
     pairs = list(zip(rows[: len(seeds)], rows[len(seeds) :], strict=True))
