@@ -28,6 +28,7 @@ from evoenv.errors import ConfigError, ModelError
 from evoenv.records import Group, derive_seed
 from evoenv.training import checkpoints
 from evoenv.training.advantages import drop_zero_variance
+from evoenv.training.allocator import return_large_blocks
 from evoenv.training.batching import TRAINED_ROLES, Row, build_rows, check_group, needs_checkpointing
 from evoenv.training.logprobs import MicroBatch, Scorer, token_logprobs
 from evoenv.training.loss import check_loss_config, weighted_loss
@@ -64,6 +65,7 @@ class Trainer:
         self.config = config
         self.step = 0
         """Updates finished, skipped and empty ones included."""
+        return_large_blocks()
         if device is not None:
             model.to(device)
         _silence_dropout(model)
