@@ -21,6 +21,7 @@ SHALLOW_SEEDS = 36
 DEEP_SEEDS = 12
 MAX_EVIDENCE = 24_000_000
 """Characters that all instances together may take: the host keeps them while it judges."""
+SURE = 32
 LEVEL_SECONDS = 0.6
 """Wall clock that further seeds of one level may take: dear levels get fewer."""
 
@@ -160,11 +161,22 @@ def check_roundtrip(evidence: Evidence) -> list[Finding]:
             return [finding("L2.roundtrip", f"{where}: after storage, {outcome.message}")]
         renders_alike, prompt_kept, before, after = outcome.value
         # A prompt that is never the same, or that follows the order of a set, is L3's to name.
-        if renders_alike and not prompt_kept and not _follows_hashes(evidence, drawn):
+        if (
+            renders_alike
+            and not prompt_kept
+            and _renders_surely(evidence, drawn)
+            and not _follows_hashes(evidence, drawn)
+        ):
             return [finding("L2.roundtrip", f"{where}: the prompt changes after storage")]
         if before != after:
             return [finding("L2.roundtrip", f"{where}: scores {before} fresh and {after} after storage")]
     return []
+
+
+def _renders_surely(evidence: Evidence, drawn: Drawn) -> bool:
+    """Whether the prompt is always the same without storage: a few renderings may agree by chance."""
+    outcomes = evidence.call("instances", [list(drawn.key)] * SURE)
+    return all(not isinstance(outcome, Failed) and outcome.value[0] == drawn.prompt for outcome in outcomes)
 
 
 def _follows_hashes(evidence: Evidence, drawn: Drawn) -> bool:
