@@ -268,6 +268,19 @@ def measure_candidates(sandbox: Sandbox, seconds: float) -> dict[str, dict[str, 
     return table
 
 
+def measure_mixed_stream(sandbox: Sandbox) -> float:
+    """Candidates a minute over all cores: the ten seeds and thirty mutants of them, as a generator might send them."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from evoenv.validation.validate import validate
+    from tests.validation.mutants import mutant
+
+    stream = [*seed_sources().values(), *(mutant(index) for index in range(30))] * 2
+    start = time.perf_counter()
+    with ThreadPoolExecutor(sandbox.workers) as executor:
+        list(executor.map(lambda source: validate(source, sandbox), stream))
+    return len(stream) / (time.perf_counter() - start) * 60
+
+
 def _items_to_validate(source: str) -> int:
     from evoenv.validation.validate import validate
 
@@ -389,6 +402,7 @@ def main() -> None:
         if not arguments.calls_only:
             report["costs"] = measure_costs(sandbox)
             report["candidates per minute"] = measure_candidates(sandbox, arguments.seconds)
+            report["costs"]["candidates a minute, seeds and mutants mixed"] = measure_mixed_stream(sandbox)
     calls = report["calls per second"]
     report["ratios"] = {
         "batched, evoenv / none": calls["evoenv"]["batched"] / calls["none"]["batched"],
