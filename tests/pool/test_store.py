@@ -418,3 +418,36 @@ def test_a_run_of_a_hundred_thousand_candidates_opens_in_two_seconds(tmp_path):
         size = store.size()
     assert time.perf_counter() - began < 2.0
     assert size["bytes"] / size["candidates"] < 4000
+
+
+# --------------------------------------------------------------------------- evaluations and snapshots
+
+
+def test_evaluations_come_back_by_suite_and_step_and_the_newest_counts(store):
+    store.record_evaluation(2, "aime", 0.5, 0.4, 0.6, 30)
+    store.record_evaluation(0, "aime", 0.25, 0.1, 0.4, 30)
+    store.record_evaluation(1, "seeds", 0.75, 0.7, 0.8, 100)
+    store.record_evaluation(2, "aime", 0.55, 0.45, 0.65, 30)
+    found = [(item.suite, item.step, item.accuracy, item.low, item.high, item.n) for item in store.evaluations()]
+    assert found == [
+        ("aime", 0, 0.25, 0.1, 0.4, 30),
+        ("aime", 2, 0.55, 0.45, 0.65, 30),
+        ("seeds", 1, 0.75, 0.7, 0.8, 100),
+    ]
+    assert [event[4]["accuracy"] for event in store.events() if event[3] == "evaluated"] == [0.5, 0.25, 0.75, 0.55]
+
+
+@pytest.mark.parametrize("numbers", [(0.5, 0.6, 0.7), (0.5, 0.4, 1.2), (float("nan"), 0.0, 1.0)])
+def test_an_evaluation_outside_its_interval_is_refused(store, numbers):
+    with pytest.raises(ValueError, match="0 ≤ low ≤ accuracy ≤ high ≤ 1"):
+        store.record_evaluation(1, "aime", *numbers, 30)
+
+
+def test_a_snapshot_does_not_see_what_is_written_meanwhile(store):
+    store.add_metrics(1, {"a": 1.0})
+    with Store.read(store.directory) as reader:
+        with reader.snapshot():
+            assert reader.metrics(1) == {"a": 1.0}
+            store.add_metrics(1, {"a": 2.0})
+            assert reader.metrics(1) == {"a": 1.0}
+        assert reader.metrics(1) == {"a": 2.0}

@@ -173,5 +173,15 @@ class Database:
                 with suppress(sqlite3.Error):
                     self._connection.execute("PRAGMA synchronous = NORMAL")
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """One unchanging view for all reads inside; the writer goes on undisturbed."""
+        self.execute("BEGIN")
+        try:
+            yield
+        finally:
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+
     def close(self) -> None:
         self._connection.close()

@@ -179,6 +179,12 @@ class Journal:
             yield
 
     @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read the run as it is at this moment, however long that takes and whoever writes meanwhile."""
+        with self._database.snapshot():
+            yield
+
+    @contextmanager
     def stage(self, step: int, stage: Stage, data: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
         """Write a stage's outcome inside; leaving it commits the outcome and the mark together.
 

@@ -98,6 +98,15 @@ CREATE TABLE metrics (step INTEGER, name TEXT, value REAL, PRIMARY KEY (step, na
 # Tags are computed once, on admission: recomputing them would parse every source of the run.
 _TAGS = "ALTER TABLE environments ADD COLUMN tags TEXT NOT NULL DEFAULT '[]'"
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = tuple(tuple(script.strip().split("\n\n")) for script in (_FIRST, _TAGS))
+# Held-out accuracy of the policy as a step left it (step 0: before training), with its confidence interval.
+_EVALUATIONS = """
+CREATE TABLE evaluations (
+  step INTEGER NOT NULL, suite TEXT NOT NULL, accuracy REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL,
+  n INTEGER NOT NULL, at REAL NOT NULL, PRIMARY KEY (step, suite))
+"""
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = tuple(
+    tuple(script.strip().split("\n\n")) for script in (_FIRST, _TAGS, _EVALUATIONS)
+)
 
 SCHEMA_VERSION = len(MIGRATIONS)

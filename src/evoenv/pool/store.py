@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from evoenv.pool.packing import pack_text, pack_vector, unpack_text, unpack_vect
 from evoenv.pool.state import Difficulty, Member, PoolState
 from evoenv.records import Calibration, Candidate, Decision, Finding, Novelty, Review, ValidationReport, environment_id
 
-__all__ = ["STAGES", "Asked", "EnvironmentRecord", "Purpose", "SampleKey", "Stage", "Store"]
+__all__ = ["STAGES", "Asked", "EnvironmentRecord", "Evaluation", "Purpose", "SampleKey", "Stage", "Store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,18 @@ class EnvironmentRecord:
     epochs: int = 0
     level: int = 0
     tags: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Held-out accuracy of the policy as `step` left it (0: before training), over `n` problems."""
+
+    step: int
+    suite: str
+    accuracy: float
+    low: float
+    high: float
+    n: int
 
 
 class Store(Journal):
@@ -340,6 +353,24 @@ class Store(Journal):
                 "SELECT step, value FROM metrics WHERE name = ? AND value IS NOT NULL ORDER BY step", (name,)
             )
         ]
+
+    # ----------------------------------------------------------------- evaluations
+
+    def record_evaluation(self, step: int, suite: str, accuracy: float, low: float, high: float, n: int) -> None:
+        """Keep a held-out accuracy with its interval; evaluated again, the newest counts and the log has both."""
+        if not (0.0 <= low <= accuracy <= high <= 1.0):
+            raise ValueError(f"an evaluation needs 0 ≤ low ≤ accuracy ≤ high ≤ 1, got {low}, {accuracy}, {high}")
+        with self._database.transaction():
+            self._database.execute(
+                "INSERT OR REPLACE INTO evaluations VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (step, suite, accuracy, low, high, n, time.time()),
+            )
+            self.add_event(step, "evaluated", {"suite": suite, "accuracy": accuracy, "low": low, "high": high, "n": n})
+
+    def evaluations(self) -> list[Evaluation]:
+        """All held-out accuracies, by suite and step."""
+        rows = self._database.query("SELECT step, suite, accuracy, low, high, n FROM evaluations ORDER BY suite, step")
+        return [Evaluation(*row) for row in rows]
 
     def size(self) -> dict[str, int]:
         """Bytes of the database and candidates in it."""
