@@ -105,8 +105,11 @@ CREATE TABLE evaluations (
   n INTEGER NOT NULL, at REAL NOT NULL, PRIMARY KEY (step, suite))
 """
 
+# What an environment brought along from elsewhere: origin, licence, its verdict there.
+_PROVENANCE = "CREATE TABLE provenance (environment_id TEXT PRIMARY KEY, data BLOB NOT NULL)"
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = tuple(
-    tuple(script.strip().split("\n\n")) for script in (_FIRST, _TAGS, _EVALUATIONS)
+    tuple(script.strip().split("\n\n")) for script in (_FIRST, _TAGS, _EVALUATIONS, _PROVENANCE)
 )
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -267,6 +267,15 @@ class Store(Journal):
             for identity, name, original, active, candidate, admitted, retired, epochs, level, tags in rows
         ]
 
+    def add_provenance(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
+        """What environments brought along from elsewhere, by id."""
+        rows = [(name, pack_text(json.dumps(data))) for name, data in facts.items()]
+        self._database.execute_many("INSERT OR REPLACE INTO provenance VALUES (?, ?)", rows)
+
+    def provenance(self) -> dict[str, dict[str, Any]]:
+        rows = self._database.query("SELECT environment_id, data FROM provenance")
+        return {name: json.loads(unpack_text(data)) for name, data in rows}
+
     def pool(self) -> PoolState:
         """The pool as the last finished step left it."""
         rows = self._database.query(
