@@ -16,7 +16,7 @@ from evoenv.cli.common import visible
 from evoenv.errors import EvoEnvError
 
 NOT_WRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
-COMMANDS = ("train", "synth", "validate", "play", "envs", "doctor")
+COMMANDS = ("train", "synth", "validate", "play", "envs", "export", "doctor")
 
 
 def build_parser() -> argparse.ArgumentParser:

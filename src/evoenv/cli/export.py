@@ -1,0 +1,167 @@
+"""`evoenv export SOURCE --to FORMAT -o DIR`: write a pool the way another project wants to read it."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evoenv.cli.common import console, open_sandbox, print_json, visible
+from evoenv.errors import InputError
+
+if TYPE_CHECKING:
+    from evoenv.exchange.bundle import PoolEntry
+
+FORMAT_NAMES = ("jsonl", "parquet", "verl", "trl", "datasets", "verifiers", "reasoning-gym", "openenv")
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "export",
+        help="write a pool for another project: verl, TRL, verifiers, data sets, …",
+        description="Write verified environments the way another project reads them. Every export carries a scorer "
+        "that needs nothing but Python, and stamps version, source hash and verdict on each environment.",
+    )
+    parser.add_argument(
+        "source", metavar="SOURCE", help="a run, a packed pool, an export, environment files, or `seeds`"
+    )
+    parser.add_argument("--to", required=True, choices=FORMAT_NAMES, metavar="FORMAT", help=", ".join(FORMAT_NAMES))
+    parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help="a new directory")
+    parser.add_argument("--name", metavar="NAME", help="of the data set or package (default: the directory's name)")
+    parser.add_argument(
+        "--instances", type=int, default=64, metavar="N", help="training instances per environment (default 64)"
+    )
+    parser.add_argument(
+        "--test-instances", type=int, default=8, metavar="N", help="test instances per environment (default 8)"
+    )
+    parser.add_argument(
+        "--difficulties", default="0-3", metavar="A-B|A,B,…", help="levels to spread them over (default 0-3)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="another seed draws other instances")
+    parser.add_argument("--active", action="store_true", help="leave out what the run has retired")
+    parser.add_argument("--without-originals", action="store_true", help="leave out what the run began with")
+    parser.add_argument("--only", action="append", metavar="NAME|ID", help="this environment alone; may be repeated")
+    parser.add_argument(
+        "--trust", action="store_true", help="believe the verdicts stamped on a packed pool instead of validating again"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument(
+        "--allow-degraded",
+        action="store_true",
+        help="run even where the kernel's isolation is incomplete (trusted code only)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from evoenv.exchange.bundle import load_entries
+    from evoenv.exchange.export import Export, check_output, run_export
+
+    for flag, least in (("instances", 1), ("test_instances", 0), ("seed", 0)):
+        if getattr(arguments, flag) < least:
+            value = getattr(arguments, flag)
+            raise InputError(f"--{flag.replace('_', '-')} is {value}; expected {least} or more")
+    difficulties = parse_levels(arguments.difficulties)
+    name = slug(arguments.name or arguments.output.absolute().name)
+    check_output(arguments.output)
+    with open_sandbox(arguments) as sandbox:
+        entries = load_entries(arguments.source, trust=arguments.trust, sandbox=sandbox)
+        chosen = choose(entries, arguments)
+        with progress_bar("drawing", quiet=arguments.json) as progress:
+            export = Export(
+                tuple(chosen),
+                arguments.output,
+                sandbox,
+                name=name,
+                instances=arguments.instances,
+                test_instances=arguments.test_instances,
+                difficulties=difficulties,
+                seed=arguments.seed,
+                progress=progress,
+            )
+            advice = run_export(export, arguments.to)
+    report(arguments, chosen, export.notes, advice)
+    return 0
+
+
+def report(arguments: argparse.Namespace, chosen: list[PoolEntry], notes: list[str], advice: str) -> None:
+    if arguments.json:
+        print_json(
+            {
+                "format": arguments.to,
+                "output": str(arguments.output),
+                "environments": [{"id": entry.id, "name": entry.name} for entry in chosen],
+                "notes": notes,
+                "next": advice,
+            }
+        )
+        return
+    for note in notes:
+        console(stderr=True).print(f"note: {visible(note)}", markup=False, soft_wrap=True)
+    screen = console()
+    what = f"{len(chosen)} environment{'s' if len(chosen) != 1 else ''}"
+    screen.print(f"wrote {what} to {visible(str(arguments.output))}", markup=False, soft_wrap=True)
+    screen.print(visible(advice), markup=False, soft_wrap=True)
+
+
+def choose(entries: list[PoolEntry], arguments: argparse.Namespace) -> list[PoolEntry]:
+    """The environments that the flags leave; each must have passed validation."""
+    chosen = [
+        entry
+        for entry in entries
+        if (entry.active or not arguments.active) and not (entry.original and arguments.without_originals)
+    ]
+    if arguments.only:
+        unknown = [one for one in arguments.only if all(one not in (entry.name, entry.id) for entry in entries)]
+        if unknown:
+            raise InputError(f"{arguments.source} has no environment {unknown[0]!r}; `evoenv envs` lists a run's")
+        chosen = [entry for entry in chosen if entry.name in arguments.only or entry.id in arguments.only]
+    if not chosen:
+        raise InputError(f"{arguments.source} has no environment to export; relax --active, --only or the like")
+    failed = [entry for entry in chosen if not entry.report.passed]
+    if failed:
+        first = failed[0].report.findings
+        why = f" ({first[0].code}: {first[0].message})" if first else ""
+        more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+        raise InputError(
+            f"{failed[0].name}{more} did not pass validation{why}; only verified environments are exported. "
+            "Mend it, or import the folder first: `evoenv import` keeps those that pass"
+        )
+    return chosen
+
+
+def parse_levels(text: str) -> tuple[int, ...]:
+    """`0-3` or `0,2,5`: difficulty levels, in order and without repetition."""
+    levels: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,4})(?:\s*-\s*(\d{1,4}))?\s*", part)
+        if match is None:
+            raise InputError(f"--difficulties is {text!r}; expected levels such as 0-3 or 0,2,5")
+        low, high = int(match[1]), int(match[2] or match[1])
+        if high < low:
+            raise InputError(f"--difficulties has {part.strip()!r}; expected the lower level first")
+        levels |= set(range(low, high + 1))
+    return tuple(sorted(levels))
+
+
+def slug(text: str) -> str:
+    """A name that package indexes and data set hubs accept."""
+    plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    if not plain or not plain[0].isalpha():
+        plain = f"evoenv-{plain}".rstrip("-")
+    return plain[:60]
+
+
+@contextmanager
+def progress_bar(what: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """Called with how many are done of how many; seen only where somebody watches."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    screen = console(stderr=True)
+    columns = TextColumn(what), BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

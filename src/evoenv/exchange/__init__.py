@@ -1,0 +1,1 @@
+"""Verified environments travel: packed pools, imports, and exports to where people train."""

@@ -1,0 +1,195 @@
+"""A verified environment on its way: what it is, where it comes from, and how it was judged.
+
+`load_entries` reads entries out of anything that holds environments: a run, a packed pool, an export, a file or folder
+of sources, or the packaged `seeds`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evoenv.errors import InputError
+from evoenv.records import Calibration, Dialect, Finding, ValidationReport, environment_id
+
+if TYPE_CHECKING:
+    from evoenv.sandbox.host import Sandbox
+
+SEEDS = "seeds"
+"""The name of the packaged environments, where a path is asked for."""
+SEED_LICENCE = "Apache-2.0"
+NOT_JUDGED = ValidationReport(0)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolEntry:
+    """One environment with all that is known of it. Named by content: `id` is the hash of `source`."""
+
+    source: str
+    name: str
+    origin: str
+    """Where it comes from, in words: `evoenv seed`, `generated`, `RLVE-Gym/Sorting`."""
+    licence: str | None = None
+    modules: tuple[str, ...] = ()
+    """Modules beyond the allow-list that its user has allowed by name."""
+    report: ValidationReport = NOT_JUDGED
+    """The verdict that travels with it; times are left out, they say nothing of the environment."""
+    calibration: Calibration | None = None
+    similarity: float | None = None
+    """To what was admitted before it, when it was admitted."""
+    reviews: tuple[str, ...] = ()
+    """Verdicts of the semantic review."""
+    parents: tuple[str, ...] = ()
+    """Ids of the examples that its author saw."""
+    tags: tuple[str, ...] = ()
+    original: bool = False
+    active: bool = True
+    epochs: int = 0
+    level: tuple[int, int, int] = (0, 0, 0)
+    """RLVE's adaptive difficulty: the top level, right and all samples there."""
+    admitted_step: int = 0
+    retired_step: int | None = None
+    id: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", environment_id(self.source))
+        object.__setattr__(self, "report", stamp(self.report))
+
+    @property
+    def dialect(self) -> Dialect | None:
+        return self.report.dialect
+
+    @property
+    def stem(self) -> str:
+        """Its file name without an ending: readable, and unique within a pool."""
+        plain = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "-" for char in self.name)
+        return f"{plain[:60] or 'environment'}-{self.id[:8]}"
+
+
+def stamp(report: ValidationReport) -> ValidationReport:
+    """The report without what changes from one run of the checks to the next, and what the source says already."""
+    return replace(report, seconds=0.0, cpu_seconds=0.0, prompt_template="")
+
+
+# --------------------------------------------------------------------------- metadata
+
+
+def to_metadata(entry: PoolEntry) -> dict[str, Any]:
+    """Everything but the source, as plain JSON in a fixed order."""
+    report, calibration = entry.report, entry.calibration
+    return {
+        "id": entry.id,
+        "name": entry.name,
+        "origin": entry.origin,
+        "licence": entry.licence,
+        "modules": list(entry.modules),
+        "tags": sorted(entry.tags),
+        "validation": {
+            "layer": report.layer,
+            "class": report.class_name,
+            "dialect": report.dialect,
+            "family": report.family,
+            "findings": [[one.code, one.message, one.hint] for one in report.findings],
+            "sandbox": list(report.sandbox),
+        },
+        "calibration": None
+        if calibration is None
+        else {"pass_rate": calibration.pass_rate, "scores": list(calibration.scores)},
+        "similarity": entry.similarity,
+        "reviews": list(entry.reviews),
+        "parents": list(entry.parents),
+        "original": entry.original,
+        "active": entry.active,
+        "epochs": entry.epochs,
+        "level": list(entry.level),
+        "admitted_step": entry.admitted_step,
+        "retired_step": entry.retired_step,
+    }
+
+
+def from_metadata(source: str, data: Any) -> PoolEntry:
+    """The entry again. Raises ValueError, TypeError or KeyError where the metadata is not what `to_metadata` wrote."""
+    report, calibration = data["validation"], data["calibration"]
+    entry = PoolEntry(
+        source=source,
+        name=_text(data["name"]),
+        origin=_text(data["origin"]),
+        licence=None if data["licence"] is None else _text(data["licence"]),
+        modules=_texts(data["modules"]),
+        report=ValidationReport(
+            layer=_number(report["layer"]),
+            findings=tuple(Finding(*_texts(one)) for one in report["findings"]),
+            class_name=report["class"],
+            dialect=report["dialect"],
+            family=report["family"],
+            sandbox=_texts(report["sandbox"]),
+        ),
+        calibration=None
+        if calibration is None
+        else Calibration(tuple(float(one) for one in calibration["scores"]), float(calibration["pass_rate"])),
+        similarity=None if data["similarity"] is None else float(data["similarity"]),
+        reviews=_texts(data["reviews"]),
+        parents=_texts(data["parents"]),
+        tags=_texts(data["tags"]),
+        original=bool(data["original"]),
+        active=bool(data["active"]),
+        epochs=_number(data["epochs"]),
+        level=_level(data["level"]),
+        admitted_step=_number(data["admitted_step"]),
+        retired_step=None if data["retired_step"] is None else _number(data["retired_step"]),
+    )
+    if not 0 <= entry.report.layer <= 5:
+        raise ValueError(f"'layer' is {entry.report.layer}, expected 0 to 5")
+    return entry
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError(f"expected text, got {type(value).__name__}")
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if type(value) is not list:
+        raise TypeError(f"expected a list of texts, got {type(value).__name__}")
+    return tuple(_text(one) for one in value)
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError(f"expected a whole number of 0 or more, got {value!r}")
+    return value
+
+
+def _level(value: Any) -> tuple[int, int, int]:
+    level, right, total = (_number(one) for one in value)
+    return level, right, total
+
+
+# --------------------------------------------------------------------------- loading
+
+
+def load_entries(
+    path: str | Path, *, trust: bool = False, sandbox: Sandbox | None = None, modules: tuple[str, ...] = ()
+) -> list[PoolEntry]:
+    """Every environment that `path` holds, each with a verdict, in a stable order.
+
+    A run's own verdicts are believed. Whatever comes from elsewhere is validated here; `trust` believes the verdicts
+    stamped on a packed pool or export instead. Entries that fail are returned too: their report says why.
+    """
+    from evoenv.exchange import checking, folder, runs, sources
+
+    if str(path) == SEEDS and not Path(path).exists():
+        return checking.judged(sources.seed_entries(), sandbox)
+    path = Path(path)
+    if runs.is_run(path):
+        return checking.judged(runs.read_run(path), sandbox)
+    if (packed := folder.find_pool(path)) is not None:
+        entries = folder.read_pool(packed)
+        if not trust:
+            entries = [replace(entry, report=NOT_JUDGED) for entry in entries]
+        return checking.judged(entries, sandbox)
+    if trust:
+        raise InputError(f"{path} holds bare sources, which carry no verdict to trust; leave --trust out")
+    return checking.judged(sources.read_sources(path, modules=modules).entries, sandbox)

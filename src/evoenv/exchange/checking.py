@@ -1,0 +1,40 @@
+"""Judge entries that carry no verdict yet, on all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+
+from evoenv.exchange.bundle import NOT_JUDGED, PoolEntry
+from evoenv.pool.tags import tags_of
+from evoenv.sandbox.host import DEFAULT_IMPORTS, Sandbox
+from evoenv.validation.validate import validate
+
+Progress = Callable[[int, int], None]
+
+
+def judged(
+    entries: Sequence[PoolEntry], sandbox: Sandbox | None = None, progress: Progress | None = None
+) -> list[PoolEntry]:
+    """The same entries, each with a validation report. Without a sandbox one is opened for the occasion."""
+    waiting = [index for index, entry in enumerate(entries) if entry.report == NOT_JUDGED]
+    judged_entries = list(entries)
+    if not waiting:
+        return judged_entries
+    with ExitStack() as stack:
+        opened = stack.enter_context(Sandbox()) if sandbox is None else sandbox
+        threads = stack.enter_context(ThreadPoolExecutor(min(opened.workers, len(waiting))))
+        jobs = {index: threads.submit(_judge, entries[index], opened) for index in waiting}
+        for done, (index, job) in enumerate(jobs.items(), 1):
+            judged_entries[index] = job.result()
+            if progress is not None:
+                progress(done, len(waiting))
+    return judged_entries
+
+
+def _judge(entry: PoolEntry, sandbox: Sandbox) -> PoolEntry:
+    report = validate(entry.source, sandbox, allowed_imports=(*DEFAULT_IMPORTS, *entry.modules))
+    tags = entry.tags or tuple(sorted(tags_of(report.prompt_template, entry.source)))
+    return replace(entry, report=report, tags=tags)

@@ -1,0 +1,144 @@
+"""Exports: a pool written the way another project wants to read it.
+
+A format is a module with `write(export: Export) -> str`: it fills `export.output`, an empty directory, and returns the
+next step for the user in a line or two, where `{output}` stands for the directory's final place. Nothing that is
+written may name that directory: it is moved into its place when all is done, so an export is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from evoenv.errors import InputError
+from evoenv.exchange.bundle import PoolEntry
+
+if TYPE_CHECKING:
+    from evoenv.exchange.items import Item, Split
+    from evoenv.sandbox.host import Sandbox
+
+
+class Format(NamedTuple):
+    module: str
+    about: str
+    needs: tuple[str, ...] = ()
+    """Modules that must be importable to write it."""
+
+
+FORMATS: dict[str, Format] = {
+    "jsonl": Format("to_jsonl", "instances as JSON lines, and the scorer"),
+    "parquet": Format("to_parquet", "instances as Parquet, and the scorer", ("pyarrow",)),
+    "verl": Format("to_verl", "verl: Parquet with chat prompts, and a compute_score file", ("pyarrow",)),
+    "trl": Format("to_trl", "TRL: data set, reward function and environment factory"),
+    "datasets": Format("to_datasets", "a Hugging Face data set folder with its card", ("pyarrow",)),
+    "verifiers": Format("to_verifiers", "an installable package for verifiers"),
+    "reasoning-gym": Format("to_reasoning_gym", "registered procedural data sets with curricula"),
+    "openenv": Format("to_openenv", "an OpenEnv environment package"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What is to be written, and where."""
+
+    entries: tuple[PoolEntry, ...]
+    output: Path
+    sandbox: Sandbox
+    name: str = "evoenv-pool"
+    """Of the data set or package: lower case, digits and hyphens."""
+    instances: int = 64
+    """Training instances of each environment, spread over the difficulties."""
+    test_instances: int = 8
+    difficulties: tuple[int, ...] = (0, 1, 2, 3)
+    seed: int = 0
+    progress: Callable[[int, int], None] | None = None
+    notes: list[str] = field(default_factory=list)
+    """What the user should know: environments that had fewer instances than were asked for."""
+
+    def items(self) -> dict[Split, list[Item]]:
+        """The instances of each split; train and test share no prompt."""
+        from evoenv.exchange.items import Wanted, draw_items
+
+        wanted = Wanted(self.instances, self.test_instances, self.difficulties, self.seed)
+        drawn = draw_items(self.entries, wanted, self.sandbox, self.progress)
+        for entry in self.entries:
+            have = sum(item.environment_id == entry.id for items in drawn.values() for item in items)
+            if have < self.instances + self.test_instances:
+                self.notes.append(
+                    f"{entry.name} has only {have} distinct instances at these difficulties, "
+                    f"{self.instances + self.test_instances} were asked for"
+                )
+        if not drawn["train"]:
+            raise InputError("not one instance could be generated; try other --difficulties")
+        return drawn
+
+    def write_scorer(self, directory: str = "scorer") -> Path:
+        """The standalone scorer, in a directory of the export."""
+        from evoenv.exchange.scorer.carry import write_scorer
+
+        write_scorer(self.entries, self.output / directory)
+        return self.output / directory
+
+
+def run_export(export: Export, to: str) -> str:
+    """Write `export` in the format `to`; what to do next, for the user."""
+    kind = FORMATS.get(to)
+    if kind is None:
+        raise InputError(f"there is no format {to!r}; expected one of: {', '.join(FORMATS)}")
+    for module in kind.needs:
+        if importlib.util.find_spec(module) is None:
+            raise InputError(f"--to {to} needs {module}; install it with: pip install 'evoenv[export]'")
+    check_output(export.output)
+    write = importlib.import_module(f"evoenv.exchange.{kind.module}").write
+    with Staging(export.output) as staged:
+        advice: str = write(replace(export, output=staged))
+    return advice.replace("{output}", str(export.output))
+
+
+def check_output(directory: Path) -> None:
+    """Refuse, before any work, a place where nothing may be written or something would be lost."""
+    try:
+        if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
+            raise InputError(f"{directory} is not a directory; choose another -o")
+        if directory.is_dir() and any(directory.iterdir()):
+            raise InputError(f"{directory} is not empty, and nothing is overwritten; choose another -o, or remove it")
+        place = directory.absolute()
+        while not place.exists():
+            place = place.parent
+    except OSError as error:
+        raise InputError(f"cannot look at {directory}: {error.strerror}; choose another -o") from error
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write in {place}; choose another -o, or change its permissions")
+
+
+class Staging:
+    """A directory aside that takes the place of the wanted one on success, and is removed on failure."""
+
+    def __init__(self, directory: Path) -> None:
+        self._final = directory
+        self._aside = directory.absolute().parent / f".{directory.absolute().name}.partial-{os.getpid()}"
+
+    def __enter__(self) -> Path:
+        try:
+            self._aside.mkdir(parents=True)
+        except OSError as error:
+            raise InputError(f"cannot write in {self._aside.parent}: {error.strerror}; choose another -o") from error
+        return self._aside
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if kind is None:
+            try:
+                os.replace(self._aside, self._final)
+            except OSError as failure:
+                shutil.rmtree(self._aside, ignore_errors=True)
+                raise InputError(f"cannot write {self._final}: {failure.strerror}; choose another -o") from failure
+            return
+        shutil.rmtree(self._aside, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise InputError(f"cannot write {self._final}: {error.strerror or error}; nothing was kept") from error

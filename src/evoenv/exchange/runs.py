@@ -1,0 +1,172 @@
+"""Entries out of a run, and into one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evoenv.environment.seeds import seed_sources
+from evoenv.errors import InputError, StoreError
+from evoenv.exchange.bundle import SEED_LICENCE, PoolEntry, from_metadata, to_metadata
+from evoenv.pool.database import DATABASE_NAME
+from evoenv.pool.state import Difficulty, Member, PoolState
+from evoenv.pool.store import EnvironmentRecord, Store
+from evoenv.records import ValidationReport, environment_id
+
+if TYPE_CHECKING:
+    from evoenv.config import Config
+
+
+def is_run(path: Path) -> bool:
+    return (path / DATABASE_NAME).is_file()
+
+
+# --------------------------------------------------------------------------- reading
+
+
+def read_run(directory: Path) -> list[PoolEntry]:
+    """Every environment ever admitted, in order of admission; also while the run is being written."""
+    with Store.read(directory) as store:
+        records, members = store.environments(), store.pool().members
+        brought = store.provenance()
+        seeds = {environment_id(source) for source in seed_sources().values()}
+        facts = _Facts(store)
+        return [
+            _with_state(_base(store, record, brought, seeds, facts), record, members[record.id]) for record in records
+        ]
+
+
+class _Facts:
+    """What a run knows of its admitted candidates, each step read once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._steps: dict[int, dict[str, PoolEntry]] = {}
+
+    def of(self, step: int, candidate: str, source: str, name: str) -> PoolEntry:
+        store = self._store
+        if step not in self._steps:
+            reports, calibrations = store.reports(step), store.calibrations(step)
+            reviews = store.reviews(step)
+            similarity = {one.candidate_id: one.similarity_at_admission for one in store.decisions(step)}
+            self._steps[step] = {
+                one.id: PoolEntry(
+                    one.source or "",
+                    "",
+                    "generated",
+                    report=reports.get(one.id, ValidationReport(0)),
+                    calibration=calibrations.get(one.id),
+                    similarity=similarity.get(one.id),
+                    reviews=tuple(review.verdict for review in reviews.get(one.id, ())),
+                    parents=one.parents,
+                )
+                for one in store.candidates(step)
+                if one.id in similarity
+            }
+        found = self._steps[step].get(candidate)
+        return replace(found, source=source, name=name) if found else PoolEntry(source, name, "generated")
+
+
+def _base(
+    store: Store, record: EnvironmentRecord, brought: dict[str, dict[str, object]], seeds: set[str], facts: _Facts
+) -> PoolEntry:
+    source = store.source(record.id)
+    if source is None:
+        raise StoreError(f"{store.directory} has lost the source of {record.name} ({record.id}); it cannot be exported")
+    if record.id in brought:
+        try:
+            return from_metadata(source, brought[record.id])
+        except (KeyError, TypeError, ValueError) as error:
+            raise StoreError(
+                f"{store.directory}: what is kept about {record.name} ({record.id}) is damaged: {error}"
+            ) from error
+    if record.candidate_id is not None:
+        return facts.of(record.admitted_step, record.candidate_id, source, record.name)
+    if record.id in seeds:
+        return PoolEntry(source, record.name, "evoenv seed", SEED_LICENCE)
+    return PoolEntry(source, record.name, "original")
+
+
+def _with_state(entry: PoolEntry, record: EnvironmentRecord, member: Member) -> PoolEntry:
+    """What the pool says now goes before what the environment brought along."""
+    level = member.difficulty
+    return replace(
+        entry,
+        name=record.name,
+        tags=tuple(sorted(record.tags)),
+        original=record.original,
+        active=member.active,
+        epochs=member.epochs,
+        level=(level.level, level.right, level.total),
+        admitted_step=record.admitted_step,
+        retired_step=record.retired_step,
+    )
+
+
+# --------------------------------------------------------------------------- writing
+
+
+def create_run(directory: Path, entries: Sequence[PoolEntry], config: Config) -> None:
+    """A new run that has these environments and has not taken a step. All or nothing."""
+    from evoenv.run import create
+
+    if not any(entry.active for entry in entries):
+        raise InputError(f"none of the {len(entries)} environments is active; a run's pool may never be empty")
+    existed = directory.exists()
+    store, _ = create(directory, config)
+    try:
+        with store:
+            _enter(store, entries)
+    except BaseException:
+        _remove_new_run(directory, existed)
+        raise
+
+
+def extend_run(directory: Path, entries: Sequence[PoolEntry]) -> list[PoolEntry]:
+    """Add environments to an existing run; those it has had already are left as they are. Returns the added."""
+    with Store.open(directory) as store:
+        known = set(store.pool().members)
+        added = [entry for entry in entries if entry.id not in known]
+        step = store.last_step()
+        _enter(store, [replace(entry, admitted_step=step) for entry in added])
+    return added
+
+
+def _enter(store: Store, entries: Sequence[PoolEntry]) -> None:
+    with store.transaction():
+        for entry in entries:
+            store.add_source(entry.source)
+        store.add_environments(
+            EnvironmentRecord(
+                id=entry.id,
+                name=entry.name,
+                original=entry.original,
+                active=entry.active,
+                admitted_step=entry.admitted_step,
+                retired_step=entry.retired_step,
+                epochs=entry.epochs,
+                level=entry.level[0],
+                tags=frozenset(entry.tags),
+            )
+            for entry in entries
+        )
+        before = store.pool()
+        levels = {entry.id: Difficulty(*entry.level) for entry in entries if entry.level != (0, 0, 0)}
+        after = {
+            name: replace(member, difficulty=levels.get(name, member.difficulty))
+            for name, member in before.members.items()
+        }
+        store.update_pool(0, before, PoolState(after))
+        store.add_provenance({entry.id: to_metadata(entry) for entry in entries})
+        store.add_event(None, "imported", {entry.id: entry.origin for entry in entries})
+
+
+def _remove_new_run(directory: Path, existed: bool) -> None:
+    """Leave nothing of a run that could not be filled."""
+    for path in directory.glob("run.*"):
+        path.unlink(missing_ok=True)
+    (directory / "config.toml").unlink(missing_ok=True)
+    if not existed:
+        directory.rmdir()
