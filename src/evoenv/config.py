@@ -71,6 +71,8 @@ class ReviewConfig(Section, frozen=True):
 
 
 class CalibrationConfig(Section, frozen=True):
+    enabled: bool = True
+    """False (`evoenv synth` only): nobody solves, and candidates of any difficulty are admitted."""
     instances: int = 8
     pass_threshold: float = 0.0
     strict: bool = False
@@ -172,6 +174,12 @@ class EndpointConfig(Section, frozen=True):
     input_price: float = 0.0
     """Per million prompt tokens, in the currency of the budget."""
     output_price: float = 0.0
+    solver_base_url: str = ""
+    """A second server that answers as the solver (calibration); empty: the author's own."""
+    solver_model: str = ""
+    """The solver's name there; empty: the author solves, too."""
+    solver_input_price: float = 0.0
+    solver_output_price: float = 0.0
 
 
 class RunConfig(Section, frozen=True):

@@ -34,7 +34,8 @@ from evoenv.records import StepSummary, environment_id
 from evoenv.sandbox.host import Sandbox
 from evoenv.sandbox.pool import WorkerPool
 from evoenv.stages.context import Observer, Run, RunStopped, Unobserved
-from evoenv.stages.learning import restore_policy, save_spending
+from evoenv.stages.learning import restore_policy
+from evoenv.stages.sampling import save_spending
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,9 @@ MAY_CHANGE = frozenset(
         "endpoint.money_budget",
         "endpoint.input_price",
         "endpoint.output_price",
+        "endpoint.solver_base_url",
+        "endpoint.solver_input_price",
+        "endpoint.solver_output_price",
         "training.micro_batch_tokens",
         "training.gradient_checkpointing",
     }

@@ -27,6 +27,10 @@ SETTINGS = (
 )  # fmt: skip
 
 
+AUTHOR = ("--base-url", "{server}/v1", "--model", "author-1", "--candidates", "1")
+PRICED = ("--money-budget", "1", "--input-price", "1")
+
+
 @contextmanager
 def serving(*arguments: str) -> Iterator[str]:
     script = Path(__file__).with_name("synth_server.py")
@@ -48,11 +52,17 @@ def server() -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def no_key_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("EVOENV_SOLVER_API_KEY", raising=False)
+
+
+def stats(server: str) -> dict[str, Any]:
+    with urllib.request.urlopen(f"{server}/stats") as reply:
+        document: dict[str, Any] = json.load(reply)
+        return document
 
 
 def asked(server: str) -> int:
-    with urllib.request.urlopen(f"{server}/stats") as reply:
-        return int(json.load(reply)["asked"])
+    return int(stats(server)["asked"])
 
 
 def begin(server: str, run: Path, candidates: int, *more: str) -> list[str]:
@@ -128,6 +138,7 @@ def test_a_dry_run_shows_the_first_prompt_and_asks_nothing(
     assert "100 candidates would be proposed" in shown
     assert "costs at most" in shown
     assert "would stop at 3 of money" in shown
+    assert "3 reviews and 6 responses" in shown
     assert asked(server) == before
     assert not (tmp_path / "run").exists()
 
@@ -143,6 +154,13 @@ def test_a_dry_run_shows_the_first_prompt_and_asks_nothing(
         (["--base-url", "{server}/v1", "--model", "nobody", "--candidates", "1"], 1, "does not know model 'nobody'"),
         (["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--candidates", "1"], 1, "cannot reach"),
         (["--base-url", "{server}/v1", "--model", "m", "--candidates", "1", "--money-budget", "1"], 2, "--input-price"),
+        ([*AUTHOR, "--solver-base-url", "{server}/v1"], 2, "needs --solver-model"),
+        ([*AUTHOR, "--solver-model", "s", "--no-calibration"], 2, "drop one of them"),
+        ([*AUTHOR, "--solver-model", "s", "--solver-base-url", "localhost"], 2, "expected http:// or https://"),
+        ([*AUTHOR, "--solver-model", "nobody"], 1, "does not know model 'nobody'"),
+        ([*AUTHOR, "--solver-model", "m", "--solver-base-url", "http://127.0.0.1:9/v1"], 1, "cannot reach"),
+        ([*AUTHOR, *PRICED, "--solver-model", "author-1"], 2, "needs --solver-input-price"),
+        ([*AUTHOR, "--solver-output-price", "-1"], 2, "--solver-output-price is -1"),
         (["--resume", "--dry-run"], 2, "leave --resume out"),
         (["--resume", "--run", "{tmp}/none"], 2, "no run in"),
     ],
@@ -155,6 +173,122 @@ def test_what_cannot_work_is_refused_before_a_run_begins(
     assert main(["synth", *given, *run]) == code
     assert words in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_server_solves_and_its_tokens_have_their_own_price(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "for-the-author")
+    prices = ("--input-price", "1000", "--output-price", "1000", "--solver-output-price", "2000")
+    with serving("--key", "for-the-author") as author, serving("--model", "small-1", "--key", "other") as solver:
+        run, second = tmp_path / "run", ("--solver-base-url", f"{solver}/v1", "--solver-model", "small-1")
+        assert main(begin(author, run, 8, *prices, *second)) == 1
+        shown = capsys.readouterr().err
+        # the author's key is not sent to another server, and neither key is ever shown
+        assert "an API key is needed and none was given" in shown
+        assert "set EVOENV_SOLVER_API_KEY" in shown
+        monkeypatch.setenv("EVOENV_SOLVER_API_KEY", "other")
+        assert main(begin(author, run, 8, *prices, *second)) == 0
+        assert set(stats(solver)["kinds"]) == {"solve"}
+        assert set(stats(author)["kinds"]) == {"generate", "review"}
+        solved, written = stats(solver)["asked"], stats(author)["asked"]
+    out = capsys.readouterr().out
+    cost = (written * 150 * 1000 + solved * 50 * 2000) / 1e6
+    assert f"{written + solved} answers ({solved} by the solver)" in out
+    assert f"which cost {cost:,.4f}" in out
+    assert "other" not in (run / "config.toml").read_text() + out
+    with Store.read(run) as store:
+        assert any(not record.original for record in store.environments())
+
+
+def test_without_calibration_nobody_solves_and_any_difficulty_is_admitted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving() as server:
+        assert main(begin(server, tmp_path / "run", 10, "--no-calibration")) == 0
+        assert set(stats(server)["kinds"]) == {"generate", "review"}
+        out = capsys.readouterr().out
+        assert "not calibrated" in out
+        with Store.read(tmp_path / "run") as store:
+            admitted = [record for record in store.environments() if not record.original]
+            decided = [item for step in (1, 2, 3) for item in store.decisions(step) if item.admitted]
+            assert admitted
+            assert not any(store.calibrations(step) for step in (1, 2, 3))
+            assert {item.q_val for item in decided} == {1.0}
+        assert main(["synth", "--run", str(tmp_path / "run"), "--resume", "--set", "calibration.enabled=true"]) == 2
+        assert "cannot change calibration.enabled" in capsys.readouterr().err
+        assert main(begin(server, tmp_path / "dry", 10, "--no-calibration", "--dry-run")) == 0
+        assert "3 reviews: at most" in capsys.readouterr().out
+
+
+def test_training_without_calibration_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--set", "calibration.enabled=false"]) == 2
+    assert "training needs it" in capsys.readouterr().err
+
+
+def test_a_money_budget_stops_cleanly(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    budget = ("--money-budget", "0.9", "--input-price", "1000", "--output-price", "1000")
+    assert main(begin(server, run, 8, *budget)) == 0
+    shown = capsys.readouterr()
+    assert "of endpoint.money_budget = 0.9" in shown.err
+    spent = json.loads((run / "policy" / "endpoint.json").read_text())
+    assert 5 <= spent["requests"] <= 8  # 0.15 each, three in flight
+    assert main(["synth", "--run", str(run), "--resume", "--money-budget", "100"]) == 0
+    with Store.read(run) as store:
+        assert store.count_candidates() == 8
+
+
+def test_a_time_budget_stops_cleanly_and_continues(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    with serving("--delay", "0.2") as server:
+        assert main(begin(server, run, 40, "--minutes", "0.02")) == 0
+        shown = capsys.readouterr().err
+        assert "minutes are over" in shown
+        assert "--resume" in shown
+        with Store.read(run) as store:
+            assert 0 < store.count_candidates() < 40
+
+
+def test_a_wrong_key_is_refused_before_a_run_begins_and_never_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving("--key", "right") as server:
+        assert main(begin(server, tmp_path / "run", 4)) == 1
+        assert "an API key is needed and none was given" in capsys.readouterr().err
+        monkeypatch.setenv("OPENAI_API_KEY", "wr0ng")
+        assert main(begin(server, tmp_path / "run", 4)) == 1
+        shown = capsys.readouterr()
+        assert "the API key was refused" in shown.err
+        assert "wr0ng" not in shown.err + shown.out
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_malformed_replies_are_asked_again_and_change_nothing(server: str, tmp_path: Path) -> None:
+    assert main(begin(server, tmp_path / "whole", 8)) == 0
+    with serving("--faults", "4") as faulty:
+        assert main(begin(faulty, tmp_path / "garbled", 8)) == 0
+    assert contents(tmp_path / "garbled") == contents(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_is_named_and_nothing_that_it_said_is_lost(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    assert main(begin(server, tmp_path / "whole", 8)) == 0
+    with serving("--dead-after", "7") as dying:
+        assert main(begin(dying, run, 8, "--set", "endpoint.retries=1")) == 1
+    shown = capsys.readouterr().err
+    assert "check that the server is up" in shown
+    assert json.loads((run / "policy" / "endpoint.json").read_text())["requests"] == 6
+    # the same run at another address: the six answers are kept, the rest is asked for
+    before = asked(server)
+    assert main(["synth", "--run", str(run), "--resume", "--base-url", f"{server}/v1"]) == 0
+    whole = json.loads((tmp_path / "whole" / "policy" / "endpoint.json").read_text())["requests"]
+    assert asked(server) - before == whole - 6
+    assert contents(run) == contents(tmp_path / "whole")
 
 
 @pytest.mark.slow
@@ -180,6 +314,8 @@ def test_a_run_killed_half_way_continues_to_the_same_pool_and_pays_for_nothing_t
             arguments = [sys.executable, "-m", "evoenv", "synth", "--run", str(tmp_path / "killed"), "--resume"]
         subprocess.run(arguments, check=True, env=environment, capture_output=True)
         # what was in flight when the process died (three at a time) was paid for and not received
+        spent = json.loads((tmp_path / "killed" / "policy" / "endpoint.json").read_text())["requests"]
+        assert spent >= whole * 2 // 3  # a kill does not reset what is counted against the budget
         assert kills == 2
         assert whole <= asked(server) <= whole + 3 * kills
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")

@@ -27,7 +27,7 @@ class Evaluated:
     layer: int
     review_passed: bool
     pass_rate: float | None = None
-    """â; None below L5."""
+    """â; None below L5, and where nothing was calibrated."""
     measured: Measured | None = None
     """Novelty against the cache as the step found it; None below L2."""
     known: bool = False
@@ -54,7 +54,7 @@ def decide_admissions(batch: Sequence[Evaluated], gamma: float, config: Config) 
         Decision(
             candidate_id=item.candidate_id,
             layer=item.layer,
-            q_val=q_val(item.layer, item.pass_rate, config.calibration.target, config.calibration.sigma),
+            q_val=q_val(item.layer, _pass_rate(item, config), config.calibration.target, config.calibration.sigma),
             reward=rewards[item.candidate_id],
             admitted=fates[item.candidate_id][0] == "admitted",
             reason=fates[item.candidate_id][0],
@@ -68,19 +68,33 @@ def _reward(item: Evaluated, gamma: float, config: Config) -> float:
     novelty = item.measured.novelty.novelty if item.measured else None
     calibration = config.calibration
     return generator_reward(
-        item.layer, item.pass_rate, novelty, gamma, calibration.target, calibration.sigma, config.generator.reward
+        item.layer,
+        _pass_rate(item, config),
+        novelty,
+        gamma,
+        calibration.target,
+        calibration.sigma,
+        config.generator.reward,
     )
+
+
+def _pass_rate(item: Evaluated, config: Config) -> float | None:
+    """â; without calibration the difficulty is taken to be on target: nothing is known against the candidate."""
+    if item.layer == FULL_LAYER and not config.calibration.enabled:
+        return config.calibration.target
+    return item.pass_rate
 
 
 def _fate(item: Evaluated, admitted: Sequence[Evaluated], config: Config) -> tuple[Reason, float | None]:
     """The first rule that refuses, or `admitted`; with sim as measured at this moment, where it was asked for."""
-    if item.layer != FULL_LAYER or item.measured is None or item.pass_rate is None:
+    pass_rate = _pass_rate(item, config)
+    if item.layer != FULL_LAYER or item.measured is None or pass_rate is None:
         return "layer", None
     if not item.review_passed:
         return "review", None
-    if item.pass_rate <= 0.0:
+    if pass_rate <= 0.0:
         return "too-hard", None
-    if item.pass_rate >= 1.0:
+    if pass_rate >= 1.0:
         return "too-easy", None
     if item.known or item.measured.novelty.similarity >= config.novelty.gate:
         return "gate", item.measured.novelty.similarity

@@ -23,7 +23,7 @@ ENVIRONMENTS_SHOWN = 20
 class Admitted:
     name: str
     step: int
-    pass_rate: float
+    pass_rate: float | None
     reward: float
     parents: tuple[str, ...]
 
@@ -123,7 +123,8 @@ def _admitted(store: Store, names: dict[str, str]) -> list[Admitted]:
         (decision,) = (item for item in store.decisions(step) if item.candidate_id == record.candidate_id)
         (candidate,) = (item for item in store.candidates(step) if item.id == record.candidate_id)
         parents = tuple(names.get(parent, parent) for parent in candidate.parents)
-        rate = store.calibrations(step)[record.candidate_id].pass_rate
+        calibration = store.calibrations(step).get(record.candidate_id)
+        rate = None if calibration is None else calibration.pass_rate
         found.append(Admitted(record.name, step, rate, decision.reward, parents))
     return found
 
@@ -161,8 +162,9 @@ def show(summary: Summary, directory: Path, screen: Console) -> None:
         screen.print(_findings(summary))
     say(f"\nAdmitted: {plural(len(summary.admitted), 'environment')}", "bold")
     for item in summary.admitted[-ENVIRONMENTS_SHOWN:]:
+        rate = "not calibrated" if item.pass_rate is None else f"pass rate {item.pass_rate:.2f}"
         say(
-            f"  {item.name}  step {item.step}, pass rate {item.pass_rate:.2f}, reward {item.reward:+.2f}, "
+            f"  {item.name}  step {item.step}, {rate}, reward {item.reward:+.2f}, "
             f"after {', '.join(item.parents) or 'no example'}"
         )
     say(f"  the pool now: {summary.active} active, {summary.few_shot} serving as examples")

@@ -33,8 +33,18 @@ FLAGS = {
     "money_budget": "endpoint.money_budget",
     "input_price": "endpoint.input_price",
     "output_price": "endpoint.output_price",
+    "solver_base_url": "endpoint.solver_base_url",
+    "solver_model": "endpoint.solver_model",
+    "solver_input_price": "endpoint.solver_input_price",
+    "solver_output_price": "endpoint.solver_output_price",
+    "calibration": "calibration.enabled",
 }
 """The command's own flags and the settings they stand for."""
+
+AMOUNTS = (
+    "candidates", "token_budget", "money_budget", "input_price", "output_price", "solver_input_price",
+    "solver_output_price",
+)  # fmt: skip
 
 
 def add_parser(subparsers: Any) -> None:
@@ -42,8 +52,8 @@ def add_parser(subparsers: Any) -> None:
         "synth",
         help="a verified pool from any OpenAI-compatible model, without training",
         description="Let a model write environments, and keep those that pass validation, review, calibration and "
-        "novelty. Nothing is trained. The API key is read from OPENAI_API_KEY. Stopped by Ctrl-C or a budget, "
-        "--resume continues; no answer is paid for twice.",
+        "novelty. Nothing is trained. The API key is read from OPENAI_API_KEY, that of a solver elsewhere from "
+        "EVOENV_SOLVER_API_KEY. Stopped by Ctrl-C or a budget, --resume continues; no answer is paid for twice.",
     )
     parser.add_argument(
         "--base-url", metavar="U", help="the server, as in http://localhost:8000/v1; a local model if absent"
@@ -54,6 +64,19 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--money-budget", type=float, metavar="X", help="stop at this cost; needs the prices")
     parser.add_argument("--input-price", type=float, metavar="X", help="per million prompt tokens")
     parser.add_argument("--output-price", type=float, metavar="X", help="per million answer tokens")
+    parser.add_argument("--solver-model", metavar="M", help="another model for the calibration: whom the pool is for")
+    parser.add_argument("--solver-base-url", metavar="U", help="its server, where it is not the author's")
+    parser.add_argument(
+        "--solver-input-price", type=float, metavar="X", help="per million of the solver's prompt tokens"
+    )
+    parser.add_argument("--solver-output-price", type=float, metavar="X", help="per million of its answer tokens")
+    parser.add_argument(
+        "--no-calibration",
+        dest="calibration",
+        action="store_const",
+        const=False,
+        help="ask no solver: admit candidates of any difficulty",
+    )
     parser.add_argument("--dry-run", action="store_true", help="show the first prompt and an estimate; ask nothing")
     driving.add_run_options(parser)
     parser.set_defaults(run=run)
@@ -96,12 +119,38 @@ def check_new(arguments: argparse.Namespace, config: Config) -> None:
         raise InputError("synth needs --model M: the name under which the server knows the model")
     if config.run.candidates < 1:
         raise InputError(f"--candidates is {config.run.candidates}; expected how many are to be proposed, 1 or more")
-    if config.endpoint.money_budget and not (config.endpoint.input_price or config.endpoint.output_price):
+    prices = config.endpoint
+    if prices.money_budget and not (prices.input_price or prices.output_price):
         raise InputError("--money-budget needs --input-price and --output-price (per million tokens) to be measured")
+    check_solver(config)
+
+
+def check_solver(config: Config) -> None:
+    """A solver of its own: named, reachable by a URL, priced where money counts, and with something to do."""
+    endpoint = config.endpoint
+    if endpoint.solver_base_url and not endpoint.solver_model:
+        raise InputError("--solver-base-url needs --solver-model M: the name under which that server knows the solver")
+    if not endpoint.solver_model:
+        return
+    if not config.model.base_url:
+        raise InputError("--solver-model needs --base-url: a local author solves by itself")
+    if not config.calibration.enabled:
+        raise InputError(
+            "--solver-model answers in the calibration, which --no-calibration leaves out; drop one of them"
+        )
+    if endpoint.solver_base_url and not endpoint.solver_base_url.startswith(("http://", "https://")):
+        raise InputError(
+            f"--solver-base-url is {endpoint.solver_base_url!r}; expected http:// or https://, as in "
+            "http://localhost:8000/v1"
+        )
+    if endpoint.money_budget and not (endpoint.solver_input_price or endpoint.solver_output_price):
+        raise InputError(
+            "--money-budget with --solver-model needs --solver-input-price and --solver-output-price to be measured"
+        )
 
 
 def check_budget(arguments: argparse.Namespace) -> None:
-    for flag in ("candidates", "token_budget", "money_budget", "input_price", "output_price"):
+    for flag in AMOUNTS:
         value = getattr(arguments, flag)
         if value is not None and value < 0:
             raise InputError(f"--{flag.replace('_', '-')} is {value}; expected 0 or more")
@@ -151,7 +200,9 @@ def synthesise(
     if spending is not None:
         cost = spending.cost(config.endpoint)
         price = f", which cost {cost:,.4f}" if cost else ""
-        console().print(f"{spending.requests:,} answers, {spending.tokens:,} tokens in all{price}", highlight=False)
+        solver = f" ({spending.solver_requests:,} by the solver)" if spending.solver_requests else ""
+        line = f"{spending.requests:,} answers{solver}, {spending.tokens:,} tokens in all{price}"
+        console().print(line, highlight=False, soft_wrap=True)
     return code
 
 
@@ -214,24 +265,38 @@ def dry_run(config: Config, screen: Console, *, allow_degraded: bool) -> int:
 
 def estimate(config: Config, messages: tuple[Message, ...], chars_per_token: int) -> list[str]:
     """Bounds, not guesses: how much a model writes, and how much of it passes, nobody knows before."""
-    count = config.run.candidates
+    count, answers = config.run.candidates, config.generator.max_tokens
     prompt = sum(len(message.content) for message in messages) // chars_per_token + 1
-    least, most = count * prompt, count * (prompt + config.generator.max_tokens)
-    reviews = config.review.reviews if config.review.enabled else 0
-    extra = reviews * (config.review.max_prompt_tokens + config.review.max_tokens) + config.calibration.instances * (
-        config.solver.max_prompt_tokens + config.solver.max_tokens
-    )
-    answers = config.generator.max_tokens
-    solving = config.calibration.instances
+    review, solver, prices = config.review, config.solver, config.endpoint
+    reviews = (1 if review.rule == "single" else review.reviews) if review.enabled else 0
+    solving = config.calibration.instances if config.calibration.enabled else 0
+    own_solver = bool(prices.solver_model)
+    judged = [
+        (reviews, review.max_prompt_tokens, review.max_tokens, prices.input_price, prices.output_price),
+        (
+            solving,
+            solver.max_prompt_tokens,
+            solver.max_tokens,
+            prices.solver_input_price if own_solver else prices.input_price,
+            prices.solver_output_price if own_solver else prices.output_price,
+        ),
+    ]
+    extra = sum(times * (asked + said) for times, asked, said, _, _ in judged)
+    by = f" by {prices.solver_model}" if own_solver else ""
+    parts = [f"{reviews} reviews"] * bool(reviews) + [f"{solving} responses{by}"] * bool(solving)
     lines = [
         f"Nothing was asked. {count:,} candidates would be proposed; a prompt has about {prompt:,} tokens.",
-        f"Proposing: {least:,} prompt tokens and at most {most - least:,} answer tokens ({answers:,} per candidate).",
-        f"Each candidate that reaches L5 adds {reviews} reviews and {solving} responses: at most {extra:,} tokens.",
+        f"Proposing: {count * prompt:,} prompt tokens and at most {answers:,} answer tokens each: {count * answers:,}.",
+        f"Each candidate that reaches L5 adds {' and '.join(parts)}: at most {extra:,} tokens."
+        if parts
+        else "Nothing is asked about a candidate that reaches L5: no review, no calibration.",
     ]
-    prices = config.endpoint
     if prices.input_price or prices.output_price:
-        cost = (least * prices.input_price + (most - least) * prices.output_price) / 1e6
-        lines.append(f"Proposing costs at most {cost:,.2f} at the given prices.")
+        cost = count * (prompt * prices.input_price + answers * prices.output_price) / 1e6
+        each = sum(times * (asked * price_in + said * price_out) for times, asked, said, price_in, price_out in judged)
+        lines.append(
+            f"Proposing costs at most {cost:,.2f} at these prices; a candidate at L5 at most {each / 1e6:,.4f} more."
+        )
     budgets = [
         text
         for text, wanted in (
@@ -241,6 +306,8 @@ def estimate(config: Config, messages: tuple[Message, ...], chars_per_token: int
         if wanted
     ]
     lines.append(
-        f"The run would stop at {' or '.join(budgets)}." if budgets else "No budget is set: see --token-budget."
+        f"The run would stop at {' or '.join(budgets)}."
+        if budgets
+        else "No budget is set: see --token-budget, --money-budget and --minutes."
     )
     return lines

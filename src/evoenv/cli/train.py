@@ -82,6 +82,11 @@ def check_trainable(config: Config) -> None:
             f"model.base_url is {config.model.base_url!r}: a served model can only sample, so it cannot be trained. "
             "Use `evoenv synth` to build a pool with it, or leave model.base_url empty and name a local model"
         )
+    if not config.calibration.enabled:
+        raise ConfigError(
+            "calibration.enabled is false: the generator's reward is made of the solver's pass rate, so training needs "
+            "it; leave it true, or build a pool without training by `evoenv synth`"
+        )
     if config.run.steps < 1:
         raise ConfigError(f"run.steps is {config.run.steps}; expected 1 or more")
 

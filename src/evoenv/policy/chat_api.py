@@ -61,6 +61,7 @@ class ChatApi:
         model: str,
         *,
         key: str | None,
+        key_name: str = "OPENAI_API_KEY",
         timeout_s: float,
         retries: int,
         connections: int,
@@ -75,6 +76,7 @@ class ChatApi:
         self.base_url = base_url.rstrip("/")
         self.model = model
         self._key = key
+        self._key_name = key_name
         self._retries = retries
         self._timeout_s = timeout_s
         self._first_pause_s = first_pause_s
@@ -219,7 +221,7 @@ class ChatApi:
     def _refused_key(self, reply: httpx.Response) -> EndpointError:
         got = "the API key was refused" if self._key else "an API key is needed and none was given"
         return EndpointError(
-            f"{self.base_url}: {got} (HTTP {reply.status_code}: {self._server_words(reply)}); set OPENAI_API_KEY"
+            f"{self.base_url}: {got} (HTTP {reply.status_code}: {self._server_words(reply)}); set {self._key_name}"
         )
 
     def unknown_model(self, words: str) -> EndpointError:

@@ -2,7 +2,7 @@
 
 Each sample is a request of its own, several in flight at a time, delivered as they come. When a budget is used up or
 the server gives a final no, nothing new is sent, what is in flight is still delivered, and only then the error is
-raised: no paid answer is lost.
+raised: no paid answer is lost. A second server may answer as the solver; concurrency and budgets are shared.
 
 `token_ids` and `logprobs` are empty (servers need not know them). Reasoning that a server returns apart from the
 answer is put back in front of it as `<think>…</think>`.
@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from evoenv.config import EndpointConfig, ModelConfig
 from evoenv.errors import BudgetExhausted, PolicyError
@@ -29,22 +30,40 @@ from evoenv.records import Group, Request, Sample
 log = logging.getLogger(__name__)
 
 STATE_FILE = "endpoint.json"
+KEY, SOLVER_KEY = "OPENAI_API_KEY", "EVOENV_SOLVER_API_KEY"
+"""Where the keys are; the first goes only to the first server, and to a solver at the same address."""
 
 
 @dataclass(slots=True)
 class Spending:
-    """What a policy has used so far."""
+    """What a policy has used so far, and the part of it that a solver of its own has."""
 
     requests: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    solver_requests: int = 0
+    solver_prompt_tokens: int = 0
+    solver_completion_tokens: int = 0
 
     @property
     def tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
 
+    def add(self, completion: Completion, *, by_solver: bool) -> None:
+        self.requests += 1
+        self.prompt_tokens += completion.prompt_tokens
+        self.completion_tokens += completion.completion_tokens
+        if by_solver:
+            self.solver_requests += 1
+            self.solver_prompt_tokens += completion.prompt_tokens
+            self.solver_completion_tokens += completion.completion_tokens
+
     def cost(self, config: EndpointConfig) -> float:
-        return (self.prompt_tokens * config.input_price + self.completion_tokens * config.output_price) / 1e6
+        author = (self.prompt_tokens - self.solver_prompt_tokens) * config.input_price
+        author += (self.completion_tokens - self.solver_completion_tokens) * config.output_price
+        solver = self.solver_prompt_tokens * config.solver_input_price
+        solver += self.solver_completion_tokens * config.solver_output_price
+        return (author + solver) / 1e6
 
 
 class EndpointPolicy:
@@ -58,15 +77,27 @@ class EndpointPolicy:
     ) -> None:
         """`api_key`: else the environment's OPENAI_API_KEY, else none (local servers)."""
         self.config = endpoint or EndpointConfig()
-        self._api = ChatApi(
-            model.base_url,
-            model.name,
-            key=api_key or os.environ.get("OPENAI_API_KEY") or None,
-            timeout_s=self.config.timeout_seconds,
-            retries=self.config.retries,
-            connections=max(1, self.config.concurrency),
-            first_pause_s=first_pause_s,
-        )
+
+        def open_api(base_url: str, name: str, key: str | None, key_name: str) -> ChatApi:
+            return ChatApi(
+                base_url,
+                name,
+                key=key,
+                key_name=key_name,
+                timeout_s=self.config.timeout_seconds,
+                retries=self.config.retries,
+                connections=max(1, self.config.concurrency),
+                first_pause_s=first_pause_s,
+            )
+
+        key = api_key or os.environ.get(KEY) or None
+        self._api = open_api(model.base_url, model.name, key, KEY)
+        self._solver: ChatApi | None = None
+        if self.config.solver_model:
+            place = self.config.solver_base_url or model.base_url
+            # one server's key is never shown to another
+            own = key if urlsplit(place)[:2] == urlsplit(model.base_url)[:2] else None
+            self._solver = open_api(place, self.config.solver_model, os.environ.get(SOLVER_KEY) or own, SOLVER_KEY)
         self.spending = Spending()
         self._lock = threading.Lock()
 
@@ -75,10 +106,14 @@ class EndpointPolicy:
         return False
 
     def check(self) -> None:
-        """Contact the server: raises EndpointError where it is dead, refuses the key or does not know the model."""
-        names = self._api.models()
-        if names and self._api.model not in names:
-            raise self._api.unknown_model("not in its list")
+        """Contact the servers: raises EndpointError where one is dead, refuses the key or does not know its model."""
+        for api in self._apis():
+            names = api.models()
+            if names and api.model not in names:
+                raise api.unknown_model("not in its list")
+
+    def _apis(self) -> list[ChatApi]:
+        return [self._api, *([self._solver] if self._solver else [])]
 
     # ------------------------------------------------------------------ sampling
 
@@ -138,17 +173,17 @@ class EndpointPolicy:
             raise BudgetExhausted(self._budget_message(len(tasks) - len(pending), len(tasks)))
 
     def _ask(self, request: Request, index: int, stop: threading.Event) -> Sample:
+        solver = self._solver if request.role == "solver" else None
         try:
-            completion = self._api.complete(request, index, stop)
+            completion = (solver or self._api).complete(request, index, stop)
         except RequestRefused as error:
-            if not self.spending.requests:
+            used = self.spending.solver_requests
+            if not (used if solver else self.spending.requests - used):
                 raise  # the very first answer: more likely the settings than this one prompt
             log.warning("%s; recorded as a failed sample", error)
             completion = Completion("", "error", 0, 0)
         with self._lock:
-            self.spending.requests += 1
-            self.spending.prompt_tokens += completion.prompt_tokens
-            self.spending.completion_tokens += completion.completion_tokens
+            self.spending.add(completion, by_solver=solver is not None)
         return Sample(
             request_id=request.id,
             index=index,
@@ -203,4 +238,5 @@ class EndpointPolicy:
             raise PolicyError(f"{path} is not an endpoint policy's state: {error}") from error
 
     def close(self) -> None:
-        self._api.close()
+        for api in self._apis():
+            api.close()

@@ -72,7 +72,7 @@ def judge(run: Run, step: int, proposed: Proposed) -> Judged:
                 run.store.add_reviews(step, {case.candidate.id: _reviews(run, case, said) for case in cases})
         run.observer.stage(step, "calibrated")
         scores = _scores(run, step, cases, said)
-        calibrations = {case.candidate.id: _calibration(run, case, scores) for case in cases}
+        calibrations = {case.candidate.id: _calibration(run, case, scores) for case in cases if case.seeds}
         with run.store.stage(step, "calibrated"):
             run.store.add_calibrations(step, calibrations)
             run.store.add_metrics(step, {**_metrics(calibrations), "time/judge": time.perf_counter() - began})
@@ -84,9 +84,10 @@ def _prepare(run: Run, step: int, candidate: Candidate) -> _Case:
     assert candidate.source is not None, "a candidate without source cannot have reached L5"
     identity = environment_id(candidate.source)
     level = starting_level(run.config.solver)
-    seeds = calibration_seeds(run.seed, identity, step, run.config.calibration.instances)
+    count = run.config.calibration.instances if run.config.calibration.enabled else 0
+    seeds = calibration_seeds(run.seed, identity, step, count)
     with run.workers.worker(candidate.source) as worker:
-        drawn = worker.instances(seeds, level)
+        drawn = worker.instances(seeds, level) if seeds else ()
         calibration = tuple(instance if fits_solver(run, instance) else None for instance in drawn)
         shown: tuple[Instance, ...] = ()
         found: tuple[Probe, ...] = ()

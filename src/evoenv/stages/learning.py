@@ -5,16 +5,13 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 
-from evoenv.errors import PolicyError
 from evoenv.pool.store import Store
 from evoenv.records import Group
 from evoenv.stages.admitting import generator_groups
 from evoenv.stages.context import Run
+from evoenv.stages.sampling import SPENDING, save_spending
 from evoenv.stages.solving import solved_groups
-
-SPENDING = "policy"
 
 
 def learn(run: Run, step: int, groups: Sequence[Group]) -> None:
@@ -38,13 +35,6 @@ def learn(run: Run, step: int, groups: Sequence[Group]) -> None:
         run.store.add_metrics(step, {**metrics, "time/update": time.perf_counter() - began})
     remove_needless_checkpoints(run)
     save_spending(run)
-
-
-def save_spending(run: Run) -> None:
-    """Keep what a policy without training must remember: a served one what it has spent of its budget."""
-    if not run.training:
-        with suppress(PolicyError):  # a model opened for sampling only has nothing to keep
-            run.policy.save(run.store.directory / SPENDING)
 
 
 def training_groups(store: Store, step: int) -> list[Group]:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from evoenv.admission.generator_prompt import CHARS_PER_TOKEN
+from evoenv.errors import PolicyError
 from evoenv.pool.store import Asked, Purpose, SampleKey, Stage
 from evoenv.ports import CountsTokens
 from evoenv.records import Message, Request, Sample
 from evoenv.stages.context import Run
+
+SPENDING = "policy"
+SPENDING_KEPT_EVERY_S = 1.0
+"""A killed run forgets at most what was spent in this time; a file per answer would cost more than it saves."""
 
 _COUNTING = threading.Lock()
 """Instances are made on many threads, and tokenizers may not be shared between them."""
@@ -46,14 +52,25 @@ def ask(run: Run, step: int, stage: Stage, asked: Sequence[Asked]) -> Iterator[S
     requests = [request for request in missing if request is not None]
     if not requests:
         return
+    kept_at = time.monotonic()
     for sample in _timed(run, run.policy.sample(requests)):
         if (sample.request_id, sample.index) in kept:
             continue
         run.store.add_sample(step, sample)
+        if time.monotonic() - kept_at > SPENDING_KEPT_EVERY_S:
+            save_spending(run)
+            kept_at = time.monotonic()
         run.clock.tokens += len(sample.token_ids)
         done += 1
         run.observer.progress(step, stage, done, len(wanted))
         yield sample
+
+
+def save_spending(run: Run) -> None:
+    """Keep what a policy without training must remember: a served one what it has spent of its budget."""
+    if not run.training:
+        with suppress(PolicyError):  # a model opened for sampling only has nothing to keep
+            run.policy.save(run.store.directory / SPENDING)
 
 
 def _rest(request: Request, kept: Container[SampleKey]) -> Request | None:
