@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,15 +29,15 @@ class Item:
     """One instance as it travels. Only `prompt` is for the solver."""
 
     environment_id: str
-    environment: str
+    name: str
     seed: int
     difficulty: int
     prompt: str
     """The environment's text and how to mark the final answer."""
     task: str
     """The environment's text alone."""
-    reference: Any
-    """The reference answer as plain JSON."""
+    reference: str
+    """The reference answer as JSON text: one type for all environments, whatever the table's format."""
     answer: str | None
     """The reference as a text that scores 1; None where the environment keeps no full answer."""
 
@@ -93,7 +94,7 @@ def _draw(entry: PoolEntry, wanted: Wanted, worker: EnvironmentWorker) -> dict[S
                     level,
                     solver_messages(one.prompt)[0].content,
                     one.prompt,
-                    plain(one.reference),
+                    json.dumps(plain(one.reference), ensure_ascii=False),
                     answer,
                 )
                 for one, answer in zip(instances, answers, strict=True)

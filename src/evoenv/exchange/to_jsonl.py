@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from evoenv.exchange.export import Export
+from evoenv.exchange.tables import plain_rows
+
+ADVICE = (
+    "in {output}, score with: import scorer; "
+    "scorer.score(row['environment_id'], row['seed'], row['difficulty'], response)"
+)
 
 
 def write(export: Export) -> str:
     for split, items in export.items().items():
-        lines = [json.dumps(asdict(item), ensure_ascii=False) for item in items]
-        (export.output / f"{split}.jsonl").write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="\n")
+        write_lines(plain_rows(items), export.output / f"{split}.jsonl")
     export.write_scorer()
-    return "score with: import scorer; scorer.score(row['environment_id'], row['seed'], row['difficulty'], response)"
+    return ADVICE
+
+
+def write_lines(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as stream:
+        for row in rows:
+            stream.write(json.dumps(row, ensure_ascii=False) + "\n")

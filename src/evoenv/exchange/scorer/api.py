@@ -63,7 +63,7 @@ class Scorer:
         template: str = self.manifest["solver_prompt"]
         return {
             "environment_id": environment_id,
-            "environment": self._row(environment_id)["name"],
+            "name": self._row(environment_id)["name"],
             "seed": seed,
             "difficulty": difficulty,
             "task": task,
