@@ -30,7 +30,7 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
 class Optimizer:
     """The trainable weights of a model, by name."""
 
-    def __init__(self, model: nn.Module, config: TrainingConfig) -> None:
+    def __init__(self, model: nn.Module, config: TrainingConfig, *, beta2: float = 0.999) -> None:
         self.config = config
         self.weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
         if not self.weights:
@@ -48,6 +48,7 @@ class Optimizer:
                 {"params": [w for w in stepped.values() if w.ndim < 2], "weight_decay": 0.0},
             ],
             lr=config.learning_rate,
+            betas=(0.9, beta2),
             fused=True,
         )
 

@@ -68,10 +68,10 @@ class Trainer:
         return_large_blocks()
         if device is not None:
             model.to(device)
-        _silence_dropout(model)
+        silence_dropout(model)
         self._start = checkpoints.weights_fingerprint(model)
         self.lora = config.lora_rank > 0 or hasattr(model, "disable_adapter")
-        self.model = _with_lora(model, config, seed) if self.lora else model
+        self.model = with_lora(model, config, seed) if self.lora else model
         self.scorer = Scorer(self.model, share_prompts=config.share_prompts)
         self.reference = self.scorer
         if config.kl > 0 and not self.lora:
@@ -265,7 +265,7 @@ class Trainer:
                 )  # fmt: skip
 
 
-def _with_lora(model: Any, config: TrainingConfig, seed: int) -> Any:
+def with_lora(model: Any, config: TrainingConfig, seed: int) -> Any:
     """LoRA on every linear layer but the output; the same first weights for the same seed."""
     if hasattr(model, "disable_adapter"):
         return model
@@ -279,7 +279,7 @@ def _with_lora(model: Any, config: TrainingConfig, seed: int) -> Any:
         return get_peft_model(model, settings)
 
 
-def _silence_dropout(model: nn.Module) -> None:
+def silence_dropout(model: nn.Module) -> None:
     """Ratios compare two passes of one model: dropout would make them differ by chance."""
     for module in model.modules():
         if isinstance(module, nn.Dropout):

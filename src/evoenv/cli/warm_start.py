@@ -1,0 +1,178 @@
+"""`evoenv warm-start`: supervised training for a policy too weak for either role."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evoenv.cli import driving
+from evoenv.cli.common import console
+from evoenv.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evoenv.warmstart.process import Progress
+
+CORPUS = "corpus"
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "warm-start",
+        help="teach a weak model both roles, from the corpus or from a pool",
+        description="Supervised training on pairs as the loop will ask them: generator prompt and environment, "
+        "instance and answer, review and verdict. Ctrl-C stops cleanly; --resume continues bit for bit.",
+    )
+    parser.add_argument("--model", metavar="M", help="name, hub id or directory; `new` makes one from nothing")
+    data = parser.add_mutually_exclusive_group()
+    data.add_argument("--corpus", action="store_true", help="learn from the procedural author's train families")
+    data.add_argument(
+        "--from-run", type=Path, metavar="DIR", help="learn from a run's, or a packed pool's, environments"
+    )
+    parser.add_argument("--recipe", default="laptop", metavar="R", help="nano, laptop, or a TOML file (laptop)")
+    parser.add_argument(
+        "--set", dest="overrides", action="append", default=[], metavar="a.b=v", help="one setting; may be repeated"
+    )
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="where it is done and kept")
+    parser.add_argument("--resume", action="store_true", help="continue the warm start in -o")
+    parser.add_argument("--minutes", type=float, metavar="M", help="stop cleanly after so many minutes")
+    parser.add_argument("--no-abilities", action="store_true", help="measure losses only, not what the roles can do")
+    parser.add_argument("--json", action="store_true", help="print the record as one JSON document at the end")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    driving.require_packages("numpy", "torch", "transformers")
+    driving.check_minutes(arguments.minutes)
+    from evoenv.warmstart.process import begin, begun
+    from evoenv.warmstart.recipe import load_recipe
+
+    directory: Path = arguments.output
+    if arguments.resume:
+        if arguments.model or arguments.corpus or arguments.from_run or arguments.overrides:
+            raise InputError("a resumed warm start keeps its model, data and recipe; give -o and --resume alone")
+        recipe, model, data = begun(directory)
+    else:
+        if not arguments.model:
+            raise InputError("--model is missing: which model is to be taught? (`--model new` makes one from nothing)")
+        if not arguments.corpus and arguments.from_run is None:
+            raise InputError("say what to learn from: --corpus, or --from-run DIR")
+        recipe = load_recipe(arguments.recipe, arguments.overrides)
+        model, data = arguments.model, CORPUS if arguments.corpus else str(arguments.from_run.absolute())
+    screen = console(stderr=True)
+    with ExitStack() as stack:
+        stack.enter_context(driving.logged(screen))
+        source, measure = _data(stack, recipe, data, abilities=not arguments.no_abilities)
+        if not arguments.resume:
+            begin(directory, recipe, model, data)
+        record = _learn(stack, screen, directory, recipe, model, source, measure, arguments.minutes)
+    if record is None:
+        screen.print(f"stopped; continue: evoenv warm-start -o {directory} --resume", markup=False, soft_wrap=True)
+        return driving.INTERRUPTED
+    if arguments.json:
+        print(json.dumps(json.loads((directory / "warm-start.json").read_text(encoding="utf-8")), indent=1))
+    else:
+        _show(record, directory)
+    return 0
+
+
+def _data(stack: ExitStack, recipe: Any, data: str, *, abilities: bool) -> tuple[Any, Any]:
+    """Where pairs come from, and what measures abilities (None: nothing)."""
+    from evoenv.config import Config
+    from evoenv.policy.local.policy import LocalPolicy
+    from evoenv.warmstart.abilities import Abilities
+    from evoenv.warmstart.from_run import RunPairs
+    from evoenv.warmstart.pairs import CorpusPairs
+
+    sandbox = stack.enter_context(driving.open_sandbox(Config(), allow_degraded=False))
+    source = (
+        CorpusPairs(recipe.data, recipe.seed)
+        if data == CORPUS
+        else RunPairs(Path(data), recipe.data, recipe.seed, sandbox)
+    )
+    if not abilities:
+        return source, None
+    found = Abilities(recipe, source, sandbox)
+
+    def measure(model: Any, tokenizer: Any, tokens: int) -> dict[str, Any]:
+        model.eval()
+        return found.measure(LocalPolicy(model, tokenizer))
+
+    return source, measure
+
+
+def _learn(
+    stack: ExitStack, screen: Console, directory: Path, recipe: Any, model: str, source: Any, measure: Any,
+    minutes: float | None,
+) -> Any:  # fmt: skip
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    from evoenv.warmstart.process import warm_start
+
+    bar = stack.enter_context(
+        Bar(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[facts]}"),
+            TimeRemainingColumn(),
+            console=screen,
+            disable=not screen.is_terminal,
+        )
+    )
+    task = bar.add_task("tokens", total=recipe.learn.tokens, facts="")
+
+    def watch(told: Progress) -> None:
+        bar.update(task, completed=told.tokens, facts=f"loss {told.loss:.3f}  {told.tokens_per_second:,.0f} tokens/s")
+        if told.held_out:
+            screen.print(check_line(told), markup=False, soft_wrap=True)
+
+    stop = threading.Event()
+
+    class View:
+        def stopping(self, text: str) -> None:
+            screen.print(text, markup=False)
+
+        def close(self) -> None:
+            bar.stop()
+
+    stack.enter_context(driving.stopping(stop, View(), minutes))  # type: ignore[arg-type]
+    return warm_start(directory, recipe, model, source, measure=measure, watch=watch, stop=stop)
+
+
+def check_line(told: Progress) -> str:
+    """One line of what was measured."""
+    losses = ", ".join(f"{role} {value:.3f}" for role, value in told.held_out.items())
+    parts = [f"{told.tokens:,} tokens", f"held-out loss: {losses}"]
+    if generator := told.abilities.get("generator"):
+        parts.append(f"L5 {generator['reach_l5']:.0%} (new {generator['not_verbatim']:.0%})")
+    for suite, result in told.abilities.get("solver", {}).items():
+        parts.append(f"{suite} {result['accuracy']:.0%}")
+    if reviewer := told.abilities.get("reviewer"):
+        parts.append(f"review {reviewer['accuracy']:.0%}")
+    return "; ".join(parts)
+
+
+def _show(record: dict[str, Any], directory: Path) -> None:
+    from rich.table import Table
+
+    screen = console()
+    last = record["checks"][-1]
+    table = Table("measure", "value", title="after the warm start", title_justify="left")
+    for role, value in last["held_out_loss"].items():
+        table.add_row(f"held-out loss, {role}", f"{value:.3f}")
+    for role, values in last.get("abilities", {}).items():
+        for name, value in values.items():
+            if isinstance(value, dict) and "accuracy" in value:
+                shown = f"{value['accuracy']:.1%} ({value['low']:.1%} to {value['high']:.1%})"
+            else:
+                shown = f"{value:.1%}" if isinstance(value, float) else str(value)
+            table.add_row(f"{role}: {name.replace('_', ' ')}", shown)
+    screen.print(table)
+    screen.print(f"the model: {directory / 'model'}", markup=False, soft_wrap=True)

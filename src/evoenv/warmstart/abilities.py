@@ -1,0 +1,143 @@
+"""What a policy can do in each role, measured as the loop would meet it.
+
+- *generator*: candidates at the sampling temperature through the real validation; of those that reach L5, how many are
+  verbatim in the data, how many combine parts as the data never does, and for how many the words ask what the code
+  computes (the corpus's consistency oracle; what it cannot read is counted apart);
+- *solver*: accuracy on fresh instances of train and of held-out families at the lowest level, beside what the best
+  constant answer of each environment would get;
+- *reviewer*: verdicts on sound and on broken programs that pass validation.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from evoenv.admission.generator_prompt import extract_source
+from evoenv.admission.review import read_review
+from evoenv.corpus import combination, corpus_index, is_verbatim, read
+from evoenv.evaluation import environment_suite, estimate, evaluate
+from evoenv.ports import Policy
+from evoenv.records import Request, derive_seed
+from evoenv.validation.validate import validate
+from evoenv.warmstart.pairs import CorpusPairs, PairSource, generator_pair
+from evoenv.warmstart.recipe import ChecksRecipe, Recipe
+
+if TYPE_CHECKING:
+    from evoenv.sandbox.host import Sandbox
+
+SAMPLES_PER_PROMPT = 4
+HELD_OUT, TRAIN = "corpus:held-out", "corpus:train"
+
+
+class Abilities:
+    """Measures policies of one warm start; the data's index is made once."""
+
+    def __init__(self, recipe: Recipe, source: PairSource, sandbox: Sandbox) -> None:
+        self.recipe, self.source, self.sandbox = recipe, source, sandbox
+        self._sources = list(source.sources())
+        self._verbatim = corpus_index(self._sources)
+        self._combinations = {combination(text) for text in self._sources}
+
+    def measure(self, policy: Policy) -> dict[str, Any]:
+        checks, data = self.recipe.checks, self.recipe.data
+        found: dict[str, Any] = {}
+        if checks.candidates and data.generator > 0:
+            found["generator"] = self.generator(policy, checks)
+        if checks.problems and data.solver > 0:
+            found["solver"] = {suite: self.solver(policy, checks, suite) for suite in (TRAIN, HELD_OUT)}
+        if checks.reviews and data.reviewer > 0 and isinstance(self.source, CorpusPairs):
+            found["reviewer"] = self.reviewer(policy, checks, self.source)
+        return found
+
+    def generator(self, policy: Policy, checks: ChecksRecipe) -> dict[str, Any]:
+        sources = self.candidates(policy, checks)
+        with ThreadPoolExecutor(self.sandbox.workers) as threads:
+            reports = list(threads.map(lambda text: validate(text, self.sandbox) if text else None, sources))
+        layers = Counter(report.layer if report else 0 for report in reports)
+        sound = [text for text, report in zip(sources, reports, strict=True) if text and report and report.layer == 5]
+        readings = [read(text).consistent for text in sound]
+        new = [text for text in sound if (made := combination(text)) and made not in self._combinations]
+        return {
+            "candidates": len(sources),
+            "layers": {str(layer): layers[layer] for layer in range(6)},
+            "reach_l5": len(sound) / max(1, len(sources)),
+            "not_verbatim": _share(not is_verbatim(text, self._verbatim) for text in sound),
+            "distinct": len(set(sound)) / max(1, len(sound)),
+            "new_combination": len(new) / max(1, len(sound)),
+            "consistent": _share(value is True for value in readings),
+            "inconsistent": _share(value is False for value in readings),
+            "unreadable": _share(value is None for value in readings),
+        }
+
+    def candidates(self, policy: Policy, checks: ChecksRecipe) -> list[str | None]:
+        """Sources of fresh samples, None where a response holds none."""
+        rng = random.Random(derive_seed("abilities", self.recipe.seed))
+        requests = []
+        for number in range(-(-checks.candidates // SAMPLES_PER_PROMPT)):
+            shown = rng.sample(self._sources, min(self.recipe.data.few_shot, len(self._sources)))
+            requests.append(
+                Request(
+                    id=f"ability.{number}",
+                    role="generator",
+                    messages=generator_pair(shown, "", self.recipe.data).messages,
+                    count=SAMPLES_PER_PROMPT,
+                    temperature=checks.temperature,
+                    max_tokens=checks.generator_tokens,
+                    seed=derive_seed("abilities", self.recipe.seed, number),
+                )
+            )
+        samples = sorted(policy.sample(requests), key=lambda sample: (sample.request_id, sample.index))
+        return [extract_source(sample.text) for sample in samples[: checks.candidates]]
+
+    def solver(self, policy: Policy, checks: ChecksRecipe, name: str) -> dict[str, Any]:
+        suite = environment_suite(
+            name, difficulties=[0], instances=4, seed=self.recipe.seed, programs=checks.problems // 4
+        )
+        result = evaluate(
+            policy, self.sandbox, suite,
+            samples=1, temperature=checks.temperature, top_p=1.0, max_tokens=checks.solver_tokens,
+        )  # fmt: skip
+        accuracy = result.accuracy
+        return {
+            "accuracy": accuracy.mean,
+            "low": accuracy.low,
+            "high": accuracy.high,
+            "problems": accuracy.n,
+            "format_failures": result.format_failures,
+        }
+
+    def reviewer(self, policy: Policy, checks: ChecksRecipe, source: CorpusPairs) -> dict[str, Any]:
+        pairs = [source.pair_of("reviewer", -index) for index in range(1, checks.reviews + 1)]
+        requests = [
+            Request(
+                id=f"review.{number}",
+                role="reviewer",
+                messages=pair.messages,
+                temperature=checks.temperature,
+                max_tokens=checks.reviewer_tokens,
+                seed=derive_seed("abilities", self.recipe.seed, "review", number),
+            )
+            for number, pair in enumerate(pairs)
+        ]
+        said = {sample.request_id: read_review(sample.text, sample.finish_reason) for sample in policy.sample(requests)}
+        truth = [read_review(pair.response).verdict for pair in pairs]
+        verdicts = [said[request.id].verdict for request in requests]
+        right = [float(a == b) for a, b in zip(truth, verdicts, strict=True)]
+        accuracy = estimate([[value] for value in right])
+        return {
+            "accuracy": accuracy.mean,
+            "low": accuracy.low,
+            "high": accuracy.high,
+            "reviews": len(right),
+            "unparseable": _share(verdict == "unparseable" for verdict in verdicts),
+            "always_one_verdict": max(_share(v == "accept" for v in truth), _share(v == "reject" for v in truth)),
+        }
+
+
+def _share(values: Any) -> float:
+    found: Sequence[bool] = list(values)
+    return sum(found) / len(found) if found else 0.0

@@ -1,0 +1,181 @@
+"""Pairs from a pool that exists: the cold start of a weak model by a strong one's environments.
+
+- generator: a prompt with examples of the pool, and another of its environments;
+- solver: fresh instances with their reference in a form that the environment's own scorer gives 1, and the responses
+  of the run that earned 1 (a strong solver's steps are worth more than a bare answer);
+- reviewer: the run's reviews, as far as they agree with what their candidate's reviews decided together.
+
+Environments are validated again before anything is learnt: code that stood in a run for months may meet another Python.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evoenv.admission.review import review_passes
+from evoenv.admission.solver_prompt import solver_messages
+from evoenv.errors import InputError
+from evoenv.exchange.bundle import PoolEntry, load_entries
+from evoenv.pool.store import Store
+from evoenv.records import Message, Review, derive_seed
+from evoenv.validation import probes
+from evoenv.validation.evidence import Drawn, Evidence
+from evoenv.validation.validate import validate
+from evoenv.warmstart.pairs import Pair, draw_role, generator_pair
+from evoenv.warmstart.recipe import DataRecipe, RecipeRole
+
+if TYPE_CHECKING:
+    from evoenv.sandbox.host import Sandbox
+
+logger = logging.getLogger(__name__)
+
+INSTANCES = 16
+"""Fresh instances of every environment at every level of the recipe."""
+KEPT_FOR_MEASURING = 8
+"""Every such environment is kept for measuring, where there are enough of them."""
+
+
+@dataclass
+class Material:
+    """What one environment gives."""
+
+    entry: PoolEntry
+    solved: list[tuple[tuple[Message, ...], str]] = field(default_factory=list)
+
+
+class RunPairs:
+    """Pairs from a run, a packed pool or a folder of environments."""
+
+    def __init__(self, path: Path, recipe: DataRecipe, seed: int, sandbox: Sandbox) -> None:
+        self.path, self.recipe, self.seed = path, recipe, seed
+        entries = [entry for entry in load_entries(path, sandbox=sandbox) if not entry.original]
+        if not entries:
+            raise InputError(
+                f"{path} holds no environment beyond a run's originals, so there is nothing to learn from; "
+                "run `evoenv synth` or `evoenv train` until something is admitted, or use --corpus"
+            )
+        usable = self._still_valid(entries, sandbox)
+        self.refused = len(entries) - len(usable)
+        recorded = _recorded_responses(path, {entry.id for entry in usable})
+        self._reviews = _recorded_reviews(path)
+        material = []
+        for entry in usable:
+            one = Material(entry, self._solve(entry, sandbox))
+            one.solved += recorded.get(entry.id, [])
+            material.append(one)
+        kept = material[::KEPT_FOR_MEASURING] if len(material) >= 2 * KEPT_FOR_MEASURING else []
+        self._held = kept or material
+        self._shown = [one for one in material if one not in kept]
+        if len(self._shown) <= recipe.few_shot:
+            raise InputError(
+                f"{path} has {len(self._shown)} environments that still reach L5; a generator pair needs "
+                f"{recipe.few_shot + 1} (data.few_shot and one more). Lower data.few_shot, or give a larger pool"
+            )
+        if recipe.reviewer > 0 and not self._reviews:
+            logger.warning("%s holds no reviews to learn from: the reviewer's share goes to the solver", path)
+
+    def _still_valid(self, entries: Sequence[PoolEntry], sandbox: Sandbox) -> list[PoolEntry]:
+        reports = {entry.id: validate(entry.source, sandbox) for entry in entries}
+        usable = [entry for entry in entries if reports[entry.id].layer == 5]
+        if not usable:
+            first = reports[entries[0].id]
+            why = first.findings[0] if first.findings else None
+            raise InputError(
+                f"none of the {len(entries)} environments in {self.path} reaches L5 any more (the first stops at "
+                f"L{first.layer}: {why.code if why else 'no finding'}); check them with `evoenv validate`"
+            )
+        for entry in entries:
+            if entry not in usable:
+                logger.warning("%s (%s) no longer reaches L5 and is left out", entry.name, entry.id)
+        return usable
+
+    def _solve(self, entry: PoolEntry, sandbox: Sandbox) -> list[tuple[tuple[Message, ...], str]]:
+        with sandbox.open(entry.source) as worker:
+            drawn: list[Drawn] = []
+            for level in sorted(set(self.recipe.difficulties)):
+                seeds = [derive_seed("warm-start", self.seed, entry.id, level, number) for number in range(INSTANCES)]
+                found = [item for item in worker.instances(seeds, level) if item is not None]
+                drawn += [Drawn(one.seed, one.difficulty, one.prompt, one.latent, one.reference) for one in found]
+            evidence = Evidence(worker, lambda **options: sandbox.open(entry.source, **options), drawn=drawn)
+            solved, _, _ = probes.solve(evidence, drawn)
+        return [(solver_messages(one.instance.prompt), f"<answer>{one.text}</answer>") for one in solved]
+
+    # ------------------------------------------------------------------ the port
+
+    def sources(self) -> list[str]:
+        return [one.entry.source for one in self._shown]
+
+    def pair(self, index: int) -> Pair:
+        role = draw_role(random.Random(derive_seed("warm-start", self.seed, index)), self.recipe)
+        return self.pair_of(role, index)
+
+    def pair_of(self, role: RecipeRole, index: int) -> Pair:
+        rng = random.Random(derive_seed("warm-start", self.seed, index, role))
+        material = self._held if index < 0 else self._shown
+        if role == "generator":
+            target = rng.choice(material)
+            others = [one for one in self._shown if one is not target]
+            examples = rng.sample(others, min(self.recipe.few_shot, len(others)))
+            return generator_pair([one.entry.source for one in examples], target.entry.source, self.recipe)
+        if role == "reviewer" and self._reviews:
+            messages, text = rng.choice(self._reviews)
+            return Pair("reviewer", messages, text)
+        solvable = [one for one in material if one.solved] or [one for one in self._shown if one.solved]
+        if not solvable:
+            raise InputError(f"no instance of {self.path}'s environments could be solved; set data.solver=0")
+        messages, text = rng.choice(rng.choice(solvable).solved)
+        return Pair("solver", messages, text)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "kind": "run",
+            "environments": len(self._shown),
+            "kept_for_measuring": len(self._held) if self._held is not self._shown else 0,
+            "no_longer_valid": self.refused,
+            "solver_pairs": sum(len(one.solved) for one in self._shown),
+            "reviews": len(self._reviews),
+        }
+
+
+def _recorded_responses(path: Path, wanted: set[str]) -> Mapping[str, list[tuple[tuple[Message, ...], str]]]:
+    """What the run's solver said and earned 1 for, by environment."""
+    if not (path / "run.sqlite").is_file():
+        return {}
+    found: dict[str, list[tuple[tuple[Message, ...], str]]] = {}
+    store = Store.read(path)
+    try:
+        for step in range(1, store.last_step() + 1):
+            for request, (subject, _, _) in store.requests(step, "solve").items():
+                if subject not in wanted:
+                    continue
+                right = [text for text, score in store.replies(request) if score is not None and score.value >= 1.0]
+                if right:
+                    messages = store.request_messages(request)
+                    found.setdefault(str(subject), []).extend((messages, text) for text in dict.fromkeys(right))
+    finally:
+        store.close()
+    return found
+
+
+def _recorded_reviews(path: Path) -> list[tuple[tuple[Message, ...], str]]:
+    """Reviews that agree with the majority of their candidate's."""
+    if not (path / "run.sqlite").is_file():
+        return []
+    found: list[tuple[tuple[Message, ...], str]] = []
+    store = Store.read(path)
+    try:
+        for step in range(1, store.last_step() + 1):
+            reviews = store.reviews(step)
+            for request, (subject, _, _) in store.requests(step, "review").items():
+                given: tuple[Review, ...] = reviews.get(str(subject), ())
+                verdict = "accept" if review_passes(given, "majority") else "reject"
+                messages = store.request_messages(request) if given else ()
+                found += [(messages, one.text) for one in given if one.verdict == verdict]
+    finally:
+        store.close()
+    return found

@@ -1,0 +1,164 @@
+"""What a warm start learns from: a prompt exactly as the loop will ask it, and a good response.
+
+A `PairSource` is a pure function from an index to a pair, so that a stopped warm start goes on where it was, whatever
+the size of the data. Pairs with an index below zero are kept for measuring.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from evoenv.admission.generator_prompt import Example, generator_messages
+from evoenv.admission.review import Probe, review_messages
+from evoenv.admission.solver_prompt import solver_messages
+from evoenv.corpus import FAULTS, Author, Program, break_program, worked_solution
+from evoenv.corpus.screen import answer_text, load
+from evoenv.errors import InputError
+from evoenv.prompts import fenced
+from evoenv.records import Instance, Message, derive_seed, environment_id
+from evoenv.sandbox.guest import codec
+from evoenv.warmstart.recipe import DataRecipe, RecipeRole
+
+ROLES: tuple[RecipeRole, ...] = ("generator", "solver", "reviewer")
+FAULTY_SHARE = 0.5
+TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    role: RecipeRole
+    messages: tuple[Message, ...]
+    response: str
+
+
+class PairSource(Protocol):
+    """Where pairs come from. The same index always gives the same pair."""
+
+    def pair(self, index: int) -> Pair: ...
+
+    def pair_of(self, role: RecipeRole, index: int) -> Pair: ...
+
+    def sources(self) -> Sequence[str]:
+        """Every environment that the generator is shown: what `verbatim` is measured against."""
+
+    def describe(self) -> dict[str, Any]:
+        """Statistics for the record."""
+
+
+def generator_pair(examples: Sequence[str], target: str, recipe: DataRecipe) -> Pair:
+    shown = [Example(environment_id(source), source) for source in examples]
+    messages, _ = generator_messages(shown, recipe.prompt)
+    return Pair("generator", messages, fenced(target, "python"))
+
+
+def draw_role(rng: random.Random, recipe: DataRecipe) -> RecipeRole:
+    return rng.choices(ROLES, [recipe.generator, recipe.solver, recipe.reviewer])[0]
+
+
+class CorpusPairs:
+    """Pairs from the procedural author's train families."""
+
+    def __init__(self, recipe: DataRecipe, seed: int) -> None:
+        self.recipe, self.seed = recipe, seed
+        self.author = Author(seed, "train")
+        self._programs: dict[int, Program] = {}
+
+    def program(self, number: int) -> Program:
+        """One of the programs that are shown (0 and up), or one that never is (below 0)."""
+        if number not in self._programs:
+            # Below zero: numbers far beyond any corpus, so that measuring never meets what was learnt.
+            self._programs[number] = self.author.compose(number if number >= 0 else 10**9 - number)
+        return self._programs[number]
+
+    def sources(self) -> list[str]:
+        return [self.program(number).source for number in range(self.recipe.programs)]
+
+    def pair(self, index: int) -> Pair:
+        rng = random.Random(derive_seed("warm-start", self.seed, index))
+        return self.pair_of(draw_role(rng, self.recipe), index)
+
+    def pair_of(self, role: RecipeRole, index: int) -> Pair:
+        """The pair number `index` of one role."""
+        rng = random.Random(derive_seed("warm-start", self.seed, index, role))
+        for _ in range(TRIES):
+            found = {"generator": self._generator, "solver": self._solver, "reviewer": self._reviewer}[role](rng, index)
+            if found is not None:
+                return found
+        raise InputError(f"{TRIES} tries gave no {role} pair number {index}; lower the difficulties of the recipe")
+
+    def _draw(self, rng: random.Random, index: int, count: int = 1) -> list[Program]:
+        if index < 0:
+            return [self.program(-rng.randrange(1, 10**6)) for _ in range(count)]
+        return [self.program(number) for number in rng.sample(range(self.recipe.programs), count)]
+
+    def _generator(self, rng: random.Random, index: int) -> Pair | None:
+        *examples, target = (program.source for program in self._draw(rng, index, self.recipe.few_shot + 1))
+        return generator_pair(examples, target, self.recipe)
+
+    def _solver(self, rng: random.Random, index: int) -> Pair | None:
+        (program,) = self._draw(rng, index)
+        return solve_program(program, rng, self.recipe)
+
+    def _reviewer(self, rng: random.Random, index: int) -> Pair | None:
+        (program,) = self._draw(rng, index)
+        source, reason = program.source, ""
+        if rng.random() < FAULTY_SHARE:
+            fault = rng.choice([name for name, (_, layer) in FAULTS.items() if layer == 5])
+            broken = break_program(program, fault, rng.randrange(10**6))
+            if broken is None:
+                return None
+            source, reason = broken.source, broken.explanation
+        return review_pair(source, reason, rng, self.recipe)
+
+    def describe(self) -> dict[str, Any]:
+        shown = [self.program(number) for number in range(self.recipe.programs)]
+        lengths = sorted(len(program.source) for program in shown)
+        return {
+            "kind": "corpus",
+            "seed": self.seed,
+            "programs": len(shown),
+            "families": len({program.family for program in shown}),
+            "combinations": len({tuple(part.name for part in program.parts) for program in shown}),
+            "characters": {"median": lengths[len(lengths) // 2], "largest": lengths[-1]},
+        }
+
+
+def solve_program(program: Program, rng: random.Random, recipe: DataRecipe) -> Pair | None:
+    """A fresh instance of a corpus program and its (worked) answer."""
+    environment = load(program.source)
+    z, a = environment._generate(rng.randrange(1 << 31), rng.choice(recipe.difficulties))
+    prompt = environment._prompt_generate(z)
+    plain = f"<answer>{answer_text(a)}</answer>"
+    response = worked_solution(program, z, a) if rng.random() < recipe.worked else plain
+    return Pair("solver", solver_messages(prompt), response)
+
+
+def review_pair(source: str, reason: str, rng: random.Random, recipe: DataRecipe) -> Pair | None:
+    """The review of a source of our own, sound where `reason` is empty; None where it cannot be shown."""
+    environment = load(source)
+    instances: list[Instance] = []
+    probes: list[Probe] = []
+    for difficulty in (0, rng.choice(recipe.difficulties)):
+        seed = rng.randrange(1 << 31)
+        try:
+            z, a = environment._generate(seed, difficulty)
+            prompt = environment._prompt_generate(z)
+            probes += _probes(environment, z, a, rng)
+        except Exception:  # a fault may well be that it fails; the validation layers show that, not a review
+            return None
+        instances.append(Instance(seed, difficulty, prompt, codec.encode(z), codec.encode(a)))
+    verdict = (
+        f"Bug: {reason}\nVERDICT: REJECT" if reason else "The code computes what the prompt asks.\nVERDICT: ACCEPT"
+    )
+    return Pair("reviewer", review_messages(source, instances, probes), verdict)
+
+
+def _probes(environment: Any, z: Any, a: Any, rng: random.Random) -> list[Probe]:
+    right = answer_text(a)
+    answers = [("the reference", right), ("malformed", f"about {right}"), ("empty", "")]
+    if isinstance(a, int) and not isinstance(a, bool):
+        answers[1:1] = [("changed: plus one", str(a + 1)), ("changed: other", str(a + rng.randrange(2, 9)))]
+    return [Probe(kind, text, float(environment.scorer(text, z, a))) for kind, text in answers]

@@ -1,0 +1,206 @@
+"""A warm start from beginning to end, in a directory of its own.
+
+DIR/recipe.json       what was asked for: recipe, model, data
+DIR/start/            the model made from nothing, where one was
+DIR/checkpoint/       the last whole state; `--resume` goes on from here, bit for bit on a CPU
+DIR/warm-start.json   the record: losses, held-out losses, abilities, data statistics
+DIR/model/            the finished model; loads like any other
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evoenv.errors import ConfigError, InputError
+from evoenv.warmstart.encoding import batches, encode_pair
+from evoenv.warmstart.learner import SupervisedLearner, rate_at
+from evoenv.warmstart.nano import build_model, learn_tokenizer, save_start
+from evoenv.warmstart.pairs import ROLES, CorpusPairs, PairSource
+from evoenv.warmstart.recipe import Recipe, read_recipe
+
+NEW = "new"
+RECIPE, RECORD, CHECKPOINT, START, MODEL = "recipe.json", "warm-start.json", "checkpoint", "start", "model"
+SAVE_SECONDS = 120.0
+TOKENIZER_PAIRS = 4000
+
+
+@dataclass
+class Progress:
+    """What a watcher is told after every step."""
+
+    tokens: int
+    total: int
+    loss: float
+    tokens_per_second: float
+    held_out: dict[str, float] = field(default_factory=dict)
+    abilities: dict[str, Any] = field(default_factory=dict)
+
+
+Watch = Callable[[Progress], None]
+Measure = Callable[[Any, Any, int], dict[str, Any]]
+"""(model, tokenizer, tokens so far) -> abilities."""
+
+
+def begin(directory: Path, recipe: Recipe, model: str, data: str) -> None:
+    """A new directory that remembers what was asked for."""
+    if (directory / RECIPE).exists():
+        raise InputError(f"{directory} already holds a warm start; continue it with --resume, or choose another -o")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"no warm start can be made in {directory}: {error.strerror}; choose another -o") from error
+    _write_json(directory / RECIPE, {"recipe": msgspec.to_builtins(recipe), "model": model, "data": data})
+
+
+def begun(directory: Path) -> tuple[Recipe, str, str]:
+    """Recipe, model and data of a warm start in `directory`."""
+    try:
+        asked = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
+        return read_recipe(asked["recipe"]), str(asked["model"]), str(asked["data"])
+    except FileNotFoundError:
+        raise InputError(f"there is no warm start in {directory} to resume; begin it without --resume") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{directory / RECIPE} cannot be read ({error}); begin the warm start anew") from error
+
+
+def open_model(directory: Path, recipe: Recipe, model: str, source: PairSource) -> tuple[Any, Any]:
+    """Model and tokenizer to begin with: made from nothing for `new`, else resolved as everywhere."""
+    from evoenv.policy.models import load_model, load_tokenizer, resolve_device, resolve_model
+
+    if model == NEW:
+        path = directory / START
+        if not (path / "config.json").is_file():
+            if not isinstance(source, CorpusPairs):
+                raise ConfigError("a model from nothing learns its tokenizer on the corpus; use --corpus with it")
+            tokenizer = learn_tokenizer(tokenizer_texts(source, recipe), recipe.shape.vocabulary)
+            save_start(build_model(tokenizer, recipe.shape.llama(), recipe.seed), tokenizer, path)
+    else:
+        path = resolve_model(model)
+    tokenizer = load_tokenizer(path)
+    loaded = load_model(path, resolve_device("auto"), "float32")
+    check_tokenizer(loaded, tokenizer, str(path))
+    return loaded, tokenizer
+
+
+def tokenizer_texts(source: CorpusPairs, recipe: Recipe) -> list[str]:
+    """What the tokenizer is learnt on: sources and, so that the fixed words are short too, whole prompts."""
+    texts = [source.program(number).source for number in range(recipe.data.programs)]
+    for index in range(TOKENIZER_PAIRS):
+        pair = source.pair(index)
+        texts += [pair.response] if pair.role == "generator" else [message.content for message in pair.messages]
+        if pair.role == "solver":
+            texts.append(pair.response)
+        elif pair.role == "generator" and index % 10 == 0:
+            texts += [message.content for message in pair.messages]
+    return texts
+
+
+def check_tokenizer(model: Any, tokenizer: Any, where: str) -> None:
+    """Refuse, before work starts, a tokenizer that names tokens the model does not have."""
+    rows = int(model.get_input_embeddings().weight.shape[0])
+    largest = max(tokenizer.get_vocab().values(), default=0)
+    if largest >= rows:
+        raise ConfigError(
+            f"the tokenizer in {where} has token ids up to {largest}, the model has {rows} embeddings: they do not "
+            "belong together; use the tokenizer that the model was trained with"
+        )
+    if tokenizer.eos_token_id is None:
+        raise ConfigError(f"the tokenizer in {where} has no end token, so a response could never end; set eos_token")
+
+
+def warm_start(
+    directory: Path,
+    recipe: Recipe,
+    model: str,
+    source: PairSource,
+    *,
+    measure: Measure | None = None,
+    watch: Watch | None = None,
+    stop: threading.Event | None = None,
+) -> dict[str, Any] | None:
+    """Train to the end; the record. None where a stop was requested (all is kept, `--resume` continues)."""
+    started, tokenizer = open_model(directory, recipe, model, source)
+    learner = SupervisedLearner(started, recipe.learn, seed=recipe.seed)
+    checkpoint = directory / CHECKPOINT
+    record: dict[str, Any] = {"losses": [], "checks": [], "seconds": 0.0}
+    if checkpoint.exists():
+        record = learner.load(checkpoint)
+    else:
+        record["data"] = source.describe()
+        record["parameters"] = sum(weight.numel() for weight in learner.model.parameters())
+    held_out = {
+        role: [
+            row
+            for index in range(1, recipe.checks.pairs + 1)
+            if (row := encode_pair(source.pair_of(role, -index), tokenizer, recipe.data)) is not None
+        ]
+        for role in ROLES
+        if getattr(recipe.data, role) > 0
+    }
+
+    def check() -> dict[str, Any]:
+        done: dict[str, Any] = {"tokens": learner.progress["tokens"]}
+        done["held_out_loss"] = {role: learner.loss(rows) for role, rows in held_out.items() if rows}
+        if measure is not None:
+            done["abilities"] = measure(learner.model, tokenizer, learner.progress["tokens"])
+        record["checks"].append(done)
+        return done
+
+    def keep() -> None:
+        learner.save(checkpoint, record)
+        _write_json(directory / RECORD, {**_asked(directory), **record, "progress": learner.progress})
+
+    began = saved = time.monotonic()
+    stream = batches(source, tokenizer, recipe.data, recipe.learn.batch_tokens, learner.progress["next_index"])
+    while learner.progress["tokens"] < recipe.learn.tokens:
+        if stop is not None and stop.is_set():
+            keep()
+            return None
+        batch = next(stream)
+        rate = rate_at(recipe.learn, learner.progress["tokens"])
+        loss = learner.step(batch.rows)
+        learner.progress["next_index"] = batch.next_index
+        learner.progress["skipped"] += batch.skipped
+        record["losses"].append([learner.progress["tokens"], round(loss, 5), rate])
+        now = time.monotonic()
+        record["seconds"] += now - began
+        began = now
+        told = Progress(
+            learner.progress["tokens"], recipe.learn.tokens, loss, learner.progress["tokens"] / record["seconds"]
+        )
+        last = learner.progress["tokens"] >= recipe.learn.tokens
+        due = learner.progress["tokens"] // recipe.checks.every_tokens
+        if last or due > (learner.progress["tokens"] - batch.tokens) // recipe.checks.every_tokens:
+            found = check()
+            told.held_out, told.abilities = found["held_out_loss"], found.get("abilities", {})
+            began = time.monotonic()
+            keep()
+            saved = began
+        elif now - saved > SAVE_SECONDS:
+            keep()
+            saved = now
+        if watch is not None:
+            watch(told)
+    learner.write_model(directory / MODEL, tokenizer)
+    _write_json(directory / RECORD, {**_asked(directory), **record, "progress": learner.progress, "finished": True})
+    return record
+
+
+def _asked(directory: Path) -> dict[str, Any]:
+    asked: dict[str, Any] = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
+    return asked
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    aside = path.with_name(f".{path.name}.new")
+    aside.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
+    os.replace(aside, path)

@@ -1,0 +1,187 @@
+"""What a warm start is made of: one typed tree <-> TOML, like a run's configuration.
+
+Shipped recipes stand in `recipes/`; `--recipe` takes one of their names or a file, `--set a.b=v` changes single keys.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from evoenv.config import Section, TrainingConfig
+from evoenv.errors import ConfigError
+
+RecipeRole = Literal["generator", "solver", "reviewer"]
+
+
+class ShapeRecipe(Section, frozen=True):
+    """The model that is made where `--model new` asks for one."""
+
+    vocabulary: int = 2048
+    tokenizer_programs: int = 4000
+    hidden_size: int = 256
+    intermediate_size: int = 768
+    layers: int = 8
+    heads: int = 8
+    kv_heads: int = 4
+    context: int = 4096
+
+    def llama(self) -> dict[str, int]:
+        """As transformers names it."""
+        return {
+            "hidden_size": self.hidden_size,
+            "intermediate_size": self.intermediate_size,
+            "num_hidden_layers": self.layers,
+            "num_attention_heads": self.heads,
+            "num_key_value_heads": self.kv_heads,
+            "head_dim": self.hidden_size // self.heads,
+            "max_position_embeddings": self.context,
+        }
+
+
+class DataRecipe(Section, frozen=True):
+    programs: int = 3000
+    """Corpus programs that are ever shown: what is not among them is for the generator to find."""
+    generator: float = 0.45
+    """Share of pairs: a prompt with examples, and the source of another environment."""
+    solver: float = 0.51
+    """Share of pairs: an instance, and its answer."""
+    reviewer: float = 0.04
+    """Share of pairs: a review prompt, and the verdict on a sound or a broken environment."""
+    few_shot: int = 1
+    prompt: Literal["full", "short"] = "short"
+    difficulties: tuple[int, ...] = (0, 0, 0, 1, 1, 2)
+    """Levels of the solver's instances, drawn evenly: repeat one to make it more frequent."""
+    worked: float = 1.0
+    """Share of solver answers that show their steps, where the steps are known."""
+    learn_prompts: tuple[RecipeRole, ...] = ()
+    """Roles whose prompts are learnt as well: for a model made from nothing, examples are data like any other."""
+    max_tokens: int = 2048
+    """Longer pairs are left out."""
+
+    def __post_init__(self) -> None:
+        shares = (self.generator, self.solver, self.reviewer)
+        if min(shares) < 0 or sum(shares) <= 0:
+            raise ValueError(f"data.generator, solver and reviewer are {shares}; expected shares, one above 0")
+        if self.programs < 2 or not self.difficulties or min(self.difficulties) < 0:
+            raise ValueError(
+                f"data.programs is {self.programs} and data.difficulties {list(self.difficulties)}; "
+                "expected two programs or more, and levels of 0 or more"
+            )
+
+
+class LearningRecipe(Section, frozen=True):
+    tokens: int = 5_000_000
+    """Tokens read in all, prompts included."""
+    batch_tokens: int = 8192
+    """Tokens of one optimiser step."""
+    micro_batch_tokens: int = 2048
+    """Tokens whose activations are held at once."""
+    learning_rate: float = 2e-3
+    final_rate: float = 0.05
+    """The rate falls to this share of its height along half a cosine."""
+    warmup: float = 0.02
+    """Share of the tokens over which it rises."""
+    weight_decay: float = 0.05
+    grad_clip: float = 1.0
+    beta2: float = 0.98
+    lora_rank: int = 0
+    """0 trains all weights."""
+    lora_alpha: int = 32
+
+    def __post_init__(self) -> None:
+        if self.tokens < 1 or self.batch_tokens < 1 or self.micro_batch_tokens < 1:
+            raise ValueError("learn.tokens, learn.batch_tokens and learn.micro_batch_tokens: expected 1 or more")
+
+    def training(self) -> TrainingConfig:
+        """The part that the optimiser and LoRA understand."""
+        return TrainingConfig(
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            grad_clip=self.grad_clip,
+            lora_rank=self.lora_rank,
+            lora_alpha=self.lora_alpha,
+            micro_batch_tokens=self.micro_batch_tokens,
+            kl=0.0,
+        )
+
+
+class ChecksRecipe(Section, frozen=True):
+    """What is measured on the way and at the end."""
+
+    every_tokens: int = 1_000_000
+    pairs: int = 48
+    """Held-out pairs per role whose loss is taken."""
+    candidates: int = 64
+    """Environments that the generator writes, validated."""
+    problems: int = 200
+    """Instances that the solver answers, of train and of held-out families each."""
+    reviews: int = 0
+    """Sound and broken environments that the reviewer judges, half and half."""
+    generator_tokens: int = 400
+    solver_tokens: int = 200
+    reviewer_tokens: int = 120
+    temperature: float = 1.0
+
+
+class Recipe(Section, frozen=True):
+    seed: int = 0
+    shape: ShapeRecipe = ShapeRecipe()
+    data: DataRecipe = DataRecipe()
+    learn: LearningRecipe = LearningRecipe()
+    checks: ChecksRecipe = ChecksRecipe()
+
+
+def recipe_names() -> list[str]:
+    folder = resources.files("evoenv.warmstart") / "recipes"
+    return sorted(item.name[:-5] for item in folder.iterdir() if item.name.endswith(".toml"))
+
+
+def load_recipe(name: str, overrides: Iterable[str] = ()) -> Recipe:
+    """A shipped recipe or a file, with `a.b=v` laid over it."""
+    if name in recipe_names():
+        text = (resources.files("evoenv.warmstart") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
+    else:
+        try:
+            text = Path(name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(
+                f"there is no recipe {name!r}: expected a file, or one of {', '.join(recipe_names())} ({error})"
+            ) from error
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"the recipe {name} is not valid TOML: {error}") from error
+    for override in overrides:
+        _lay_over(tree, override)
+    return read_recipe(tree)
+
+
+def read_recipe(tree: Mapping[str, Any]) -> Recipe:
+    try:
+        return msgspec.convert(tree, Recipe)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"recipe: {error}") from error
+
+
+def _lay_over(tree: dict[str, Any], override: str) -> None:
+    key, separator, raw = override.partition("=")
+    if not separator:
+        raise ConfigError(f"--set {override!r}: expected section.key=value, for example --set learn.tokens=100000")
+    try:
+        value = tomllib.loads(f"value = {raw}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = raw.strip()
+    section, dot, name = key.strip().partition(".")
+    if not dot:
+        tree[section] = value
+        return
+    inner = tree.setdefault(section, {})
+    if not isinstance(inner, dict):
+        raise ConfigError(f"--set {override!r}: {section!r} is a value, not a section")
+    inner[name] = value
