@@ -182,10 +182,56 @@ class EndpointConfig(Section, frozen=True):
     solver_output_price: float = 0.0
 
 
+class CurriculumConfig(Section, frozen=True):
+    """What a step trains on; see docs/compare.md for the rules."""
+
+    name: Literal["evoenv", "untrained", "fixed", "rlve", "dapo", "r-zero"] = "evoenv"
+    environments: str = "seeds"
+    """What a run starts from (evoenv) or trains on (fixed, rlve): `seeds`, `corpus:train`, `corpus:train:40` (so many
+    programs of the procedural author), a file, a folder of files, or a run directory (its active pool)."""
+    problems: str = ""
+    """dapo: a JSONL file of problems and answers."""
+    problem_field: str = "problem"
+    answer_field: str = "answer"
+    oversampling: int = 3
+    """dapo: prompts sampled at once, in multiples of solver.prompts."""
+    max_batches: int = 10
+    """dapo: such batches per step at most; then the step trains on what there is."""
+    overlong_share: float = 0.2
+    """dapo: the last share of solver.max_tokens in which a response is punished for its length; 0: never."""
+    votes: int = 10
+    """r-zero: answers to each question, whose majority is the label."""
+    band_low: float = 0.3
+    """r-zero: the solver trains on questions whose vote share is in this band."""
+    band_high: float = 0.8
+    challenger_reward: Literal["paper", "code"] = "paper"
+    """r-zero: max(0, 1 − 2·|s − ½| − λ·|C|/B), or its published code's min(s, 1 − s) − |C|/B."""
+    repetition_weight: float = 1.0
+    """r-zero: λ, the weight of a question's cluster in the paper's reward."""
+    cluster_distance: float = 0.5
+    """r-zero: questions whose average BLEU distance is less than this are one cluster."""
+
+    def __post_init__(self) -> None:
+        if self.oversampling < 1 or self.max_batches < 1 or self.votes < 1:
+            raise ValueError(
+                f"curriculum.oversampling is {self.oversampling}, max_batches {self.max_batches} and votes "
+                f"{self.votes}; expected 1 or more of each"
+            )
+        if not 0 <= self.band_low <= self.band_high <= 1:
+            raise ValueError(
+                f"the band of vote shares is {self.band_low} to {self.band_high} (curriculum.band_low, band_high); "
+                "expected 0 ≤ low ≤ high ≤ 1"
+            )
+        if not 0 <= self.overlong_share <= 1:
+            raise ValueError(f"curriculum.overlong_share is {self.overlong_share}; expected a share from 0 to 1")
+
+
 class RunConfig(Section, frozen=True):
     steps: int = 100
     candidates: int = 0
     """Stop once so many candidates were proposed, in the middle of a step if need be; 0: `steps` alone decides."""
+    tokens: int = 0
+    """Stop after the step in which the tokens sampled and trained on reach this; 0: `steps` alone decides."""
     seed: int = 0
     checkpoint_every: int = 1
     keep_checkpoints: int = 2
@@ -204,6 +250,7 @@ class Config(Section, frozen=True):
     novelty: NoveltyConfig = NoveltyConfig()
     pool: PoolConfig = PoolConfig()
     training: TrainingConfig = TrainingConfig()
+    curriculum: CurriculumConfig = CurriculumConfig()
 
 
 def _known_keys(section: type[Section], prefix: str = "") -> list[str]:

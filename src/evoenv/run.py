@@ -24,15 +24,16 @@ from evoenv.admission.novelty import clean_generate_body
 from evoenv.admission.review import REVIEW_PROMPT
 from evoenv.admission.solver_prompt import SOLVER_PROMPT
 from evoenv.config import Config, load_config, to_mapping
-from evoenv.environment.seeds import seed_sources
+from evoenv.curricula import curriculum_of
+from evoenv.curricula.environment_sets import load_environments
 from evoenv.errors import BudgetExhausted, ConfigError, InputError, StoreError
-from evoenv.evolve import evolve
 from evoenv.pool.store import EnvironmentRecord, Store
 from evoenv.pool.tags import prototypes_of, tags_of
 from evoenv.ports import Embedder, Policy
 from evoenv.records import StepSummary, environment_id
 from evoenv.sandbox.host import Sandbox
 from evoenv.sandbox.pool import WorkerPool
+from evoenv.stages.budget import is_finished
 from evoenv.stages.context import Observer, Run, RunStopped, Unobserved
 from evoenv.stages.learning import restore_policy
 from evoenv.stages.sampling import save_spending
@@ -44,6 +45,7 @@ MAY_CHANGE = frozenset(
     {
         "run.steps",
         "run.candidates",
+        "run.tokens",
         "run.checkpoint_every",
         "run.keep_checkpoints",
         "run.writers",
@@ -171,18 +173,28 @@ def prepare(
 ) -> Run:
     """Everything in place for the next step: the originals entered, the caches filled, the policy restored.
 
-    `originals` are sources by name, the ten seeds where None; a run that has its pool already keeps it.
+    `originals` are sources by name, those of `curriculum.environments` where None; a run that has its pool already
+    keeps it.
     """
+    curriculum = curriculum_of(config)
     if training and not policy.trainable:
         raise ConfigError(
             "this policy can only sample, so it cannot be trained; use `evoenv synth` to build a pool with it"
         )
+    if not training and curriculum.name != "evoenv":
+        raise ConfigError(
+            f"curriculum.name is {curriculum.name!r}: a pool is synthesised by 'evoenv' alone; leave it out"
+        )
     _check_kind(store, training)
     workers = WorkerPool(sandbox)
     try:
-        if not store.pool().members:
-            _enter_originals(store, workers, embedder, seed_sources() if originals is None else originals)
-        dimension = len(store.vectors(store.pool().admitted[:1])[0][0])
+        dimension = 0
+        if curriculum.environments:
+            if not store.pool().members:
+                if originals is None:
+                    originals = load_environments(config.curriculum.environments)
+                _enter_originals(store, workers, embedder, originals)
+            dimension = len(store.vectors(store.pool().admitted[:1])[0][0])
     except BaseException:
         workers.close()
         raise
@@ -198,7 +210,7 @@ def prepare(
         observer=observer or Unobserved(),
         prototypes=prototypes_of(record.tags for record in store.environments()),
     )
-    restore_policy(run)
+    restore_policy(run, curriculum.groups)
     return run
 
 
@@ -216,15 +228,16 @@ def _check_kind(store: Store, training: bool) -> None:
 
 
 def advance(run: Run, steps: int | None = None) -> Sequence[StepSummary]:
-    """Run until the configured number of steps is done (or `steps` more), or a stop is requested.
+    """Run until the configured steps (or `steps` more) or tokens are used up, or a stop is requested.
 
     A budget that is used up is raised to the caller; the run is whole and continues once the budget is raised.
     """
-    last = run.config.run.steps if steps is None else run.store.last_step() + steps
+    train = curriculum_of(run.config).step
+    last = None if steps is None else run.store.last_step() + steps
     summaries: list[StepSummary] = []
     try:
-        while (step := run.store.last_step() + 1) <= last:
-            summaries.append(evolve(run, step))
+        while not (is_finished(run.store, run.config) if last is None else run.store.last_step() >= last):
+            summaries.append(train(run, run.store.last_step() + 1))
     except RunStopped as stopped:
         logger.info("%s; continue with --resume", stopped)
         run.store.add_event(None, "run-stopped", {"reason": str(stopped)})

@@ -65,8 +65,13 @@ def layers_of(arguments: argparse.Namespace, default_preset: str | None = None) 
 
 
 def load(arguments: argparse.Namespace, default_preset: str | None, extra: Sequence[str] = ()) -> Config:
-    """The configuration of a new run: defaults < preset < file < --set < the command's own flags."""
-    return load_config(*layers_of(arguments, default_preset), overrides=[*arguments.overrides, *extra])
+    """The configuration of a new run: defaults < preset < the curriculum's recipe < file < --set < own flags."""
+    from evoenv.curricula.recipes import recipe
+
+    layers, overrides = layers_of(arguments, default_preset), [*arguments.overrides, *extra]
+    own = recipe(load_config(*layers, overrides=overrides).curriculum.name)
+    below = len(layers) - bool(arguments.config)
+    return load_config(*layers[:below], own, *layers[below:], overrides=overrides)
 
 
 def resolve_run(arguments: argparse.Namespace, stem: str) -> Path:
@@ -247,10 +252,11 @@ def drive(
     """Run to the end, or to a stop; the exit code. Closes the store's run, and leaves the ports to the caller."""
     from evoenv.cli.watching import Watchers
     from evoenv.run import advance, prepare
+    from evoenv.stages.budget import is_finished
     from evoenv.writers import MetricWriters
 
     with ExitStack() as stack:
-        with screen.status("entering the seeds …") if screen.is_terminal else ExitStack():
+        with screen.status("entering the first environments …") if screen.is_terminal else ExitStack():
             run = stack.enter_context(prepare(store, config, policy, sandbox, embedder, training=training))
         writers = MetricWriters(config.run.writers, store)
         stack.callback(writers.close)
@@ -268,7 +274,7 @@ def drive(
             except BudgetExhausted as error:
                 exhausted = error
         view.close()
-        finished = store.last_step() >= config.run.steps
+        finished = is_finished(store, config)
         if not finished:
             where = resume_command(command, store.directory)
             if exhausted is not None:

@@ -96,7 +96,7 @@ def summarise(store: Store) -> Summary:
         refusals=refusals,
         admitted=tuple(_admitted(store, names)),
         solver=_movement("all", together) if together else None,
-        environments=tuple(_movement(names[name], steps) for name, steps in scores.items()),
+        environments=tuple(_movement(names.get(name, name), steps) for name, steps in scores.items()),
         learnt=any(kept) if kept else None,
         active=len(pool.active),
         few_shot=len(pool.few_shot),
@@ -151,23 +151,33 @@ def show(summary: Summary, directory: Path, screen: Console) -> None:
     tokens = f", {summary.tokens:,} tokens sampled" if summary.tokens else ""
     say(f"{plural(summary.steps, 'step')} in {duration(summary.seconds)}{tokens}", "bold")
     proposed, *passed, reviewed, calibrated, admitted = summary.funnel
-    say(f"\nProposed: {plural(proposed, 'candidate')}", "bold")
-    layers = " → ".join(f"L{layer} {count}" for layer, count in enumerate(passed, 1))
-    say(f"  passed {layers} → review {reviewed} → calibration {calibrated} → admitted {admitted}")
-    if summary.refusals:
+    if summary.findings or any(passed):
+        say(f"\nProposed: {plural(proposed, 'candidate')}", "bold")
+        layers = " → ".join(f"L{layer} {count}" for layer, count in enumerate(passed, 1))
+        say(f"  passed {layers} → review {reviewed} → calibration {calibrated} → admitted {admitted}")
+        if summary.refusals:
+            refused = ", ".join(
+                f"{summary.refusals[name]} {words}" for name, words in REFUSALS.items() if summary.refusals[name]
+            )
+            say(f"\nRefused: {refused}", "bold")
+            screen.print(_findings(summary))
+        say(f"\nAdmitted: {plural(len(summary.admitted), 'environment')}", "bold")
+        for item in summary.admitted[-ENVIRONMENTS_SHOWN:]:
+            rate = "not calibrated" if item.pass_rate is None else f"pass rate {item.pass_rate:.2f}"
+            say(
+                f"  {item.name}  step {item.step}, {rate}, reward {item.reward:+.2f}, "
+                f"after {', '.join(item.parents) or 'no example'}"
+            )
+    elif proposed:
         refused = ", ".join(
             f"{summary.refusals[name]} {words}" for name, words in REFUSALS.items() if summary.refusals[name]
         )
-        say(f"\nRefused: {refused}", "bold")
-        screen.print(_findings(summary))
-    say(f"\nAdmitted: {plural(len(summary.admitted), 'environment')}", "bold")
-    for item in summary.admitted[-ENVIRONMENTS_SHOWN:]:
-        rate = "not calibrated" if item.pass_rate is None else f"pass rate {item.pass_rate:.2f}"
         say(
-            f"  {item.name}  step {item.step}, {rate}, reward {item.reward:+.2f}, "
-            f"after {', '.join(item.parents) or 'no example'}"
+            f"\nAsked: {plural(proposed, 'question')}; kept {admitted}" + (f", refused {refused}" if refused else ""),
+            "bold",
         )
-    say(f"  the pool now: {summary.active} active, {summary.few_shot} serving as examples")
+    if summary.active or summary.few_shot:
+        say(f"  the pool now: {summary.active} active, {summary.few_shot} serving as examples")
     if summary.solver is not None:
         moved = summary.solver
         say(

@@ -89,6 +89,9 @@ def check_trainable(config: Config) -> None:
         )
     if config.run.steps < 1:
         raise ConfigError(f"run.steps is {config.run.steps}; expected 1 or more")
+    from evoenv.curricula import check_curriculum
+
+    check_curriculum(config)
 
 
 def open_policy(config: Config) -> LocalPolicy:

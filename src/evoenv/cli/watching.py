@@ -30,6 +30,7 @@ TRENDS = (
 """Metrics that a view shows with their history."""
 EVENTS_KEPT = 50
 REFUSALS = {
+    "malformed": "malformed",
     "layer": "by validation",
     "review": "by review",
     "too-hard": "too hard",
@@ -208,6 +209,10 @@ def funnel(store: Store, step: int) -> tuple[int | None, ...]:
     passed = [sum(count for reached, count in layers.items() if reached >= layer) for layer in range(1, 6)]
     if not fates:
         return (proposed, *passed, None, None, None)
+    if not layers:  # questions, which no layer judges
+        asked = sum(fates.values())
+        voted = asked - fates.get("malformed", 0)
+        return (asked, *(None,) * 6, voted, fates.get("admitted", 0))
     reviewed = proposed - fates.get("layer", 0) - fates.get("review", 0)
     calibrated = reviewed - fates.get("too-hard", 0) - fates.get("too-easy", 0)
     return (proposed, *passed, reviewed, calibrated, fates.get("admitted", 0))
@@ -261,10 +266,13 @@ def stage_line(store: Store, step: int, stage: Stage) -> str:
 
 def _decided_line(store: Store, step: int, reward: str) -> str:
     decisions, reports = store.decisions(step), store.reports(step)
-    names = [reports[item.candidate_id].class_name or item.candidate_id for item in decisions if item.admitted]
     fates = store.fate_counts(step)
     refused = ", ".join(f"{fates[name]} {words}" for name, words in REFUSALS.items() if fates.get(name))
-    admitted = f"admitted {', '.join(names)}" if names else "none admitted"
+    if reports:
+        names = [reports[item.candidate_id].class_name or item.candidate_id for item in decisions if item.admitted]
+        admitted = f"admitted {', '.join(names)}" if names else "none admitted"
+    else:
+        admitted = f"kept {plural(fates.get('admitted', 0), 'question')}"
     return f"{admitted}" + (f"; refused {refused}" if refused else "") + f"; mean reward {reward}"
 
 

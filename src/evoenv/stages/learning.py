@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from evoenv.pool.store import Store
 from evoenv.records import Group
 from evoenv.stages.admitting import generator_groups
+from evoenv.stages.budget import is_last
 from evoenv.stages.context import Run
 from evoenv.stages.sampling import SPENDING, save_spending
 from evoenv.stages.solving import solved_groups
@@ -27,7 +27,7 @@ def learn(run: Run, step: int, groups: Sequence[Group]) -> None:
     metrics = dict(run.policy.update(groups)) if run.training else {}
     run.clock.updating += time.perf_counter() - began
     checkpoint: str | None = None
-    if run.training and _is_due(run, step):
+    if run.training and _is_due(run, step, metrics):
         checkpoint = f"step-{step:05d}"
         run.policy.save(run.checkpoints / checkpoint)
     with run.store.stage(step, "updated") as kept:
@@ -37,16 +37,16 @@ def learn(run: Run, step: int, groups: Sequence[Group]) -> None:
     save_spending(run)
 
 
-def training_groups(store: Store, step: int) -> list[Group]:
+def training_groups(run: Run, step: int) -> list[Group]:
     """Both roles' groups of a step, as they are stored."""
-    return [*generator_groups(store, step), *solved_groups(store, step).groups]
+    return [*generator_groups(run.store, step), *solved_groups(run.store, step).groups]
 
 
-def restore_policy(run: Run) -> None:
+def restore_policy(run: Run, groups: Callable[[Run, int], list[Group]]) -> None:
     """Bring a fresh policy to where the last committed update left it.
 
     Loads the newest checkpoint that is vouched for and computes the updates since then again, from the very
-    rollouts: nothing is sampled twice.
+    rollouts: nothing is sampled twice. `groups` says what the curriculum trains on in a step, as it is stored.
     """
     if not run.training:
         if (run.store.directory / SPENDING).is_dir():
@@ -57,7 +57,7 @@ def restore_policy(run: Run) -> None:
         run.policy.load(run.checkpoints / found[1])
     remove_needless_checkpoints(run)
     for step in range((found[0] if found else 0) + 1, run.store.last_update() + 1):
-        run.policy.update(training_groups(run.store, step))
+        run.policy.update(groups(run, step))
 
 
 def remove_needless_checkpoints(run: Run) -> None:
@@ -70,5 +70,5 @@ def remove_needless_checkpoints(run: Run) -> None:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _is_due(run: Run, step: int) -> bool:
-    return step % max(1, run.config.run.checkpoint_every) == 0 or step >= run.config.run.steps
+def _is_due(run: Run, step: int, update: Mapping[str, float]) -> bool:
+    return step % max(1, run.config.run.checkpoint_every) == 0 or is_last(run.store, run.config, step, update)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -42,19 +42,21 @@ def solve(run: Run, step: int, pool: PoolState, admitted: Sequence[str]) -> Solv
         _score(run, step, asked, said)
         solved = solved_groups(run.store, step)
         with run.store.stage(step, "solved"):
-            run.store.add_metrics(step, _metrics(run.store, step, solved))
+            run.store.add_metrics(step, solver_metrics(run.store, step, solved))
             run.store.add_metrics(
                 step, {"solver/lost_draws": count - len(instances), "time/solve": time.perf_counter() - began}
             )
     return solved_groups(run.store, step)
 
 
-def solved_groups(store: Store, step: int) -> Solved:
-    """Groups and outcomes as they are stored."""
+def solved_groups(store: Store, step: int, only: Container[str] | None = None) -> Solved:
+    """Groups and outcomes as they are stored; of some requests only, where others are not all answered yet."""
     samples, scores = store.samples(step, "solve"), store.scores(step, "solve")
     groups: list[Group] = []
     outcomes: list[Outcome] = []
     for request, (environment, _, difficulty) in store.requests(step, "solve").items():
+        if only is not None and request not in only:
+            continue
         members = [item for (name, _), item in samples.items() if name == request and item.finish_reason != "error"]
         rewards = tuple(scores[request, sample.index].value for sample in members)
         groups.append(Group(request, "solver", tuple(members), rewards))
@@ -128,7 +130,8 @@ def _score(run: Run, step: int, asked: Sequence[Asked], said: Mapping[SampleKey,
             run.store.add_scores(step, scores)
 
 
-def _metrics(store: Store, step: int, solved: Solved) -> dict[str, float]:
+def solver_metrics(store: Store, step: int, solved: Solved) -> dict[str, float]:
+    """Scores of all that was sampled, groups without signal included."""
     scores = store.scores(step, "solve").values()
     if not scores:
         return {}

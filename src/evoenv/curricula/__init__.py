@@ -1,0 +1,81 @@
+"""What a step trains on: EvoEnv's own loop and the curricula that it is compared with, on one trainer.
+
+| name | a step |
+|---|---|
+| `evoenv` | the paper's iteration: `evoenv.evolve` |
+| `untrained` | nothing |
+| `fixed` | solver groups on a fixed set of environments at one difficulty |
+| `rlve` | solver groups on a fixed set of environments, each at its own moving difficulty |
+| `dapo` | solver groups on a file of problems, filled up with groups that have a signal; overlong shaping |
+| `r-zero` | questions by a challenger, labelled by the majority of the solver's own answers |
+
+Each is a function over the same run, with the same stages in the same store: every one of them can be killed, resumed,
+watched and reported on like `evoenv`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from evoenv.config import Config
+from evoenv.curricula import dapo, fixed, r_zero, rlve, untrained
+from evoenv.curricula.environment_sets import check_environments
+from evoenv.curricula.problems import read_problems
+from evoenv.errors import ConfigError
+from evoenv.evolve import evolve
+from evoenv.records import Group, StepSummary
+from evoenv.stages.context import Run
+from evoenv.stages.learning import training_groups
+
+
+@dataclass(frozen=True, slots=True)
+class Curriculum:
+    """A rule for what a step trains on."""
+
+    name: str
+    step: Callable[[Run, int], StepSummary]
+    groups: Callable[[Run, int], list[Group]]
+    """What a step whose samples are stored trains on: a resumed run computes lost updates again from it."""
+    environments: bool = True
+    """Whether it starts from environments (`curriculum.environments`)."""
+    trains: bool = True
+
+
+CURRICULA: dict[str, Curriculum] = {
+    item.name: item
+    for item in (
+        Curriculum("evoenv", evolve, training_groups),
+        Curriculum("untrained", untrained.step, untrained.groups, environments=False, trains=False),
+        Curriculum("fixed", fixed.step, fixed.groups),
+        Curriculum("rlve", rlve.step, rlve.groups),
+        Curriculum("dapo", dapo.step, dapo.groups, environments=False),
+        Curriculum("r-zero", r_zero.step, r_zero.groups, environments=False),
+    )
+}
+
+
+def curriculum_of(config: Config) -> Curriculum:
+    return CURRICULA[config.curriculum.name]
+
+
+def check_curriculum(config: Config) -> None:
+    """Refuse, before any work, settings under which the chosen curriculum cannot run or is not itself."""
+    chosen = curriculum_of(config)
+    if chosen.environments:
+        check_environments(config.curriculum.environments)
+    wanted = {"fixed": "fixed", "rlve": "adaptive"}.get(chosen.name)
+    if wanted and config.solver.difficulty_rule != wanted:
+        raise ConfigError(
+            f"curriculum.name is {chosen.name} and solver.difficulty_rule is {config.solver.difficulty_rule!r}; "
+            f"this curriculum is defined by {wanted!r}: set it so, or choose another curriculum"
+        )
+    if chosen.name == "dapo":
+        if not config.curriculum.problems:
+            raise ConfigError(
+                "curriculum.name is dapo, which trains on a file of problems; name one: "
+                "--set curriculum.problems=FILE.jsonl"
+            )
+        fields = config.curriculum.problem_field, config.curriculum.answer_field
+        read_problems(Path(config.curriculum.problems), *fields)

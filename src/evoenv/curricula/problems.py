@@ -1,0 +1,117 @@
+"""Problems with known answers as solver groups: reading a file of them, asking, and grading."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evoenv.admission.solver_prompt import solver_messages
+from evoenv.curricula.equivalence import same_answer
+from evoenv.environment.answers import extract_answer
+from evoenv.errors import InputError
+from evoenv.pool.store import Asked
+from evoenv.records import Request, Score, derive_seed
+from evoenv.stages.context import Run
+from evoenv.stages.sampling import ask, prompt_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    id: str
+    text: str
+    answer: str
+
+
+def read_problems(path: Path, problem_field: str, answer_field: str) -> list[Problem]:
+    """The problems of a JSONL file, in order; every line is checked before any of them is used."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read the problems {path}: {reason}; expected a JSONL file") from error
+    problems: list[Problem] = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            problems.append(_problem(line, f"{path}:{number}", f"p{number:06d}", problem_field, answer_field))
+    if not problems:
+        raise InputError(f"{path} holds no problems; expected one JSON object per line")
+    return problems
+
+
+def _problem(line: str, place: str, name: str, problem_field: str, answer_field: str) -> Problem:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{place}: not JSON ({error}); expected one object per line") from error
+    values: list[str] = []
+    for key, setting in ((problem_field, "problem_field"), (answer_field, "answer_field")):
+        value = entry.get(key) if isinstance(entry, dict) else None
+        if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
+            has = ", ".join(sorted(entry)) if isinstance(entry, dict) else type(entry).__name__
+            raise InputError(
+                f"{place}: no text or number under {key!r} (it has: {has}); name the field with curriculum.{setting}"
+            )
+        values.append(str(value))
+    return Problem(name, *values)
+
+
+def answer_problems(run: Run, step: int, problems: Mapping[int, Problem]) -> list[str]:
+    """A group of responses to each problem, graded and stored; the requests' ids, without problems too long to ask.
+
+    The keys number the groups of the step. Asked again after a stop, only what is missing is sampled.
+    """
+    config = run.config.solver
+    asked: list[Asked] = []
+    answers: dict[str, str] = {}
+    for index, problem in problems.items():
+        messages = solver_messages(problem.text)
+        if prompt_tokens(run, messages) > config.max_prompt_tokens:
+            continue
+        request = Request(
+            id=f"s{step:05d}.solve.{index:05d}",
+            role="solver",
+            messages=messages,
+            count=config.responses_per_prompt,
+            temperature=config.temperature,
+            top_p=config.top_p,
+            max_tokens=config.max_tokens,
+            seed=derive_seed(run.seed, "solver", step, index),
+        )
+        asked.append(Asked(request, "solve", subject=problem.id))
+        answers[request.id] = problem.answer
+    samples = list(ask(run, step, "solved", asked))
+    known = run.store.scores(step, "solve")
+    run.store.add_scores(
+        step,
+        {
+            (sample.request_id, sample.index): grade(sample.text, answers[sample.request_id])
+            for sample in samples
+            if (sample.request_id, sample.index) not in known
+        },
+    )
+    return list(answers)
+
+
+def grade(response: str, answer: str) -> Score:
+    """1 for the right answer, however it is written; 0 for any other, and for none."""
+    given = extract_answer(response)
+    if given is None:
+        return Score(0.0, format_ok=False)
+    return Score(float(same_answer(given, answer)))
+
+
+def numbered(problems: Sequence[Problem], first: int, seed: int, count: int) -> list[Problem]:
+    """Problems `first` to `first + count` of an endless stream: pass after pass over all, each newly shuffled."""
+    found: list[Problem] = []
+    order: list[Problem] = []
+    current = -1
+    for position in range(first, first + count):
+        epoch, place = divmod(position, len(problems))
+        if epoch != current:
+            current, order = epoch, list(problems)
+            random.Random(derive_seed(seed, "problems", epoch)).shuffle(order)
+        found.append(order[place])
+    return found
