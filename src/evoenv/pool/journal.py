@@ -320,6 +320,18 @@ class Journal:
         )
         return {(request, index): Score(value, bool(ok), failure) for request, index, value, ok, failure in rows}
 
+    def replies(self, request_id: str) -> list[tuple[str, Score | None]]:
+        """What was said to one request, in the order of the samples, with what it earned where it was scored."""
+        rows = self._database.query(
+            "SELECT s.text, c.value, c.format_ok, c.failure FROM samples s "
+            "LEFT JOIN scores c ON c.request_id = s.request_id AND c.idx = s.idx WHERE s.request_id = ? ORDER BY s.idx",
+            (request_id,),
+        )
+        return [
+            (unpack_text(text), None if value is None else Score(value, bool(ok), failure))
+            for text, value, ok, failure in rows
+        ]
+
     def drop_rollouts(self, up_to_step: int) -> None:
         """Forget token ids and log-probabilities that a checkpoint has made needless; the texts stay."""
         self._database.execute("DELETE FROM rollouts WHERE step <= ?", (up_to_step,))

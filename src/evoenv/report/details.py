@@ -1,0 +1,199 @@
+"""The texts behind the list: sources, an instance, probes, reviews, responses. Chosen within a budget, cut where long.
+
+A page that a browser opens smoothly cannot hold every text of a long run; the run itself does. What is left out is
+counted, and the page says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evoenv.admission.solver_prompt import SOLVER_PROMPT
+from evoenv.pool.store import Store
+from evoenv.prompts import load_prompt
+from evoenv.records import Candidate, Review, Score, ValidationReport, environment_id
+from evoenv.report.reading import Entry, RunData
+
+TEXT_BUDGET = 12_000_000
+"""Characters of embedded texts: parsed in a fraction of a second, and a file that mail still carries."""
+SOURCE_CUT = 24_000
+TEXT_CUT = 4_000
+GROUPS_SHOWN = 3
+STEPS_HELD = 12
+RESPONSES_SHOWN = 4
+_PROBES = "\n## What the scorer gave to some answers\n"
+_STEPS = "\n## Review in four steps\n"
+_PROBE = re.compile(r"^(.*?): (.+) -> (-?[\d.]+(?:e[+-]?\d+)?)$")
+
+
+@dataclass(slots=True)
+class Details:
+    by_entry: dict[str, dict[str, Any]] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    """By environment: near copies in a batch are often the very same text."""
+    size: int = 0
+    left_out: int = 0
+
+
+def collect(store: Store, data: RunData, budget: int = TEXT_BUDGET) -> Details:
+    """Texts for as many entries as the budget holds, of every fate some, the admitted first and the newest first."""
+    details = Details()
+    reader = _Reader(store, data)
+    for entry in _by_turns(data.entries):
+        if details.size >= budget:
+            break
+        texts, source = reader.read(entry)
+        if source is not None:
+            name = environment_id(source)
+            texts["source"] = name
+            if name not in details.sources:
+                details.sources[name] = cut(source, SOURCE_CUT)
+                details.size += len(details.sources[name])
+        details.by_entry[entry.id] = texts
+        details.size += _size(texts)
+    details.left_out = len(data.entries) - len(details.by_entry)
+    return details
+
+
+def _by_turns(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """One of each fate in turn, newest first; four of those that were admitted."""
+    queues: dict[str, list[Entry]] = {}
+    for entry in entries:
+        queues.setdefault("pool" if entry.record is not None else entry.state, []).append(entry)
+    ordered = sorted(queues.items(), key=lambda item: item[0] != "pool")
+    while any(queue for _, queue in ordered):
+        for name, queue in ordered:
+            for _ in range(4 if name == "pool" else 1):
+                if queue:
+                    yield queue.pop()
+
+
+def cut(text: str, limit: int = TEXT_CUT) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}\n… ({len(text):,} characters in all; the run has the rest)"
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(_size(item) for item in value.values())
+    return sum(_size(item) for item in value) if isinstance(value, list) else 8
+
+
+@dataclass(frozen=True, slots=True)
+class _StepTexts:
+    candidates: dict[str, Candidate]
+    reports: dict[str, ValidationReport]
+    reviews: dict[str, tuple[Review, ...]]
+
+
+class _Reader:
+    """Reads a step's candidates and reports once, however the entries are mixed."""
+
+    def __init__(self, store: Store, data: RunData) -> None:
+        self._store = store
+        self._data = data
+        self._steps: dict[int, _StepTexts] = {}
+
+    def read(self, entry: Entry) -> tuple[dict[str, Any], str | None]:
+        if entry.original:
+            return self._solved(entry), self._store.source(entry.id)
+        step = self._step(entry.step)
+        candidate, report = step.candidates[entry.id], step.reports.get(entry.id)
+        texts: dict[str, Any] = {"response": _around(candidate)}
+        if report is not None:
+            texts["template"] = cut(report.prompt_template)
+            texts["family"], texts["dialect"] = report.family, report.dialect
+            texts["findings"] = [[item.code, cut(item.message, 1200), cut(item.hint, 600)] for item in report.findings]
+            if report.passed:
+                texts.update(self._judged(entry.id, step.reviews.get(entry.id, ())))
+        if entry.record is not None:
+            texts.update(self._solved(entry))
+        return texts, candidate.source
+
+    def _step(self, step: int) -> _StepTexts:
+        if step not in self._steps:
+            if len(self._steps) >= STEPS_HELD:
+                del self._steps[next(iter(self._steps))]
+            candidates = {item.id: item for item in self._store.candidates(step)}
+            self._steps[step] = _StepTexts(candidates, self._store.reports(step), self._store.reviews(step))
+        return self._steps[step]
+
+    def _judged(self, candidate: str, reviews: Sequence[Review]) -> dict[str, Any]:
+        """What the reviewer was shown and said, and how the solver fared at calibration."""
+        request = f"{candidate}.review"
+        shown = "".join(message.content for message in self._store.request_messages(request))
+        instances, probes = read_evidence(shown)
+        calibration = []
+        for index in range(int(self._data.config.get("calibration", {}).get("instances", 8))):
+            name = f"{candidate}.calibrate.{index:02d}"
+            for text, score in self._store.replies(name):
+                calibration.append([self._task(name) if index < GROUPS_SHOWN else "", *_reply(text, score)])
+        return {
+            "instances": cut(instances, 2 * TEXT_CUT),
+            "probes": probes,
+            "reviews": [[item.verdict, cut(item.text)] for item in reviews],
+            "calibration": calibration,
+        }
+
+    def _solved(self, entry: Entry) -> dict[str, Any]:
+        """Some groups of the solver on this environment: the first and the latest."""
+        asked = self._data.solve_requests.get(entry.environment_id or "", [])
+        chosen = asked if len(asked) <= GROUPS_SHOWN else [asked[0], *asked[-(GROUPS_SHOWN - 1) :]]
+        groups = []
+        for step, request in chosen:
+            replies = self._store.replies(request)
+            scores = [None if score is None else score.value for _, score in replies]
+            replies.sort(key=lambda reply: -(reply[1].value if reply[1] else -1.0))
+            best_and_worst = [
+                *replies[: RESPONSES_SHOWN // 2],
+                *replies[RESPONSES_SHOWN // 2 :][-RESPONSES_SHOWN // 2 :],
+            ]
+            groups.append(
+                {
+                    "step": step,
+                    "task": self._task(request),
+                    "scores": scores,
+                    "replies": [_reply(text, score) for text, score in best_and_worst],
+                }
+            )
+        return {"solved": groups, "groups": len(asked)}
+
+    def _task(self, request: str) -> str:
+        """The environment's own prompt, without the words that the solver's template puts around it."""
+        text = "".join(message.content for message in self._store.request_messages(request))
+        before, _, after = load_prompt(SOLVER_PROMPT).partition("{{task}}")
+        before, after = before.lstrip(), after.rstrip()
+        inner = text.strip().removeprefix(before).removesuffix(after)
+        return cut(inner.strip())
+
+
+def _reply(text: str, score: Score | None) -> list[Any]:
+    if score is None:
+        return [cut(text), None, True, None]
+    return [cut(text), score.value, score.format_ok, score.failure]
+
+
+def _around(candidate: Candidate) -> str:
+    """What the generator said besides the source."""
+    if candidate.source and candidate.source in candidate.response:
+        said = candidate.response.replace(candidate.source, "[the source]", 1)
+        return cut(said) if said.strip().strip("`").removeprefix("python").strip() != "[the source]" else ""
+    return cut(candidate.response, 2 * TEXT_CUT)
+
+
+def read_evidence(prompt: str) -> tuple[str, list[list[Any]]]:
+    """Instances and probes out of a review prompt; what does not look like one gives nothing."""
+    head, mark, tail = prompt.rpartition(_PROBES)
+    if not mark:
+        return "", []
+    start = head.rfind("\n## Instance 1 ")
+    probes = []
+    for line in tail.partition(_STEPS)[0].splitlines():
+        found = _PROBE.match(line)
+        if found:
+            probes.append([found[1], found[2], float(found[3])])
+    return (head[start:].strip() if start >= 0 else ""), probes

@@ -1,0 +1,167 @@
+"""How both roles moved: scores, rewards, groups without a signal, calibration."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+from evoenv.admission.reward import q_unc
+from evoenv.report.charts import Cell, Columns, Figure, Lines, Series, Table
+from evoenv.report.figures.common import quantile
+from evoenv.report.reading import RunData
+
+DASHES = ("", "6 3", "2 3", "8 3 2 3")
+
+
+def scores(data: RunData) -> Figure:
+    steps = [step for step in data.steps if "solver/score" in step.metrics]
+    suites = list(dict.fromkeys(item.suite for item in data.evaluations))
+    xs = sorted({*(step.number for step in steps), *(item.step for item in data.evaluations)})
+    by_step = {step.number: step.metrics for step in steps}
+    series = []
+    if steps:
+        series = [
+            Series("training score", [by_step[x]["solver/score"] if x in by_step else None for x in xs], "blue"),
+            Series("fully right", [by_step[x].get("solver/right") if x in by_step else None for x in xs], "sky", "6 3"),
+        ]
+    for index, suite in enumerate(suites):
+        found = {item.step: item for item in data.evaluations if item.suite == suite}
+        series.append(
+            Series(
+                f"held out: {suite}",
+                _filled([found[x].accuracy if x in found else None for x in xs]),
+                ("orange", "green", "pink", "amber")[index % 4],
+                DASHES[index // 4 % len(DASHES)],
+                [found[x].low if x in found else None for x in xs],
+                [found[x].high if x in found else None for x in xs],
+                dots=True,
+            )
+        )
+    caption = (
+        "Mean score of the solver on the environments of its step, and the share of responses that are fully right. "
+        "The training score may fall while the solver gets better: the environments get harder."
+    )
+    if not suites:
+        caption += " No held-out evaluation is recorded in this run, so whether it got better is open."
+    if not data.training:
+        caption = "This run built a pool without training: there is no solver to follow."
+    elif not series:
+        caption = "No step has been solved yet."
+    rows: list[tuple[Cell, ...]] = [
+        (step.number, "training", step.metrics["solver/score"], None, None, None) for step in steps
+    ]
+    rows += [(item.step, item.suite, item.accuracy, item.low, item.high, item.n) for item in data.evaluations]
+    return Figure(
+        "scores",
+        "Training score and held-out accuracy",
+        caption,
+        "Lines along steps: " + ", ".join(item.name for item in series) + ".",
+        [Lines(xs, series, "score", share=True)] if series else [],
+        Table(("step", "suite", "score", "low", "high", "problems"), rows),
+    )
+
+
+def _filled(values: Sequence[float | None]) -> list[float | None]:
+    """A line between evaluations: the steps without one are interpolated, so that the line has no gaps."""
+    known = [(index, value) for index, value in enumerate(values) if value is not None]
+    filled = list(values)
+    for (left, low), (right, high) in pairwise(known):
+        for index in range(left + 1, right):
+            filled[index] = low + (high - low) * (index - left) / (right - left)
+    return filled
+
+
+def reward(data: RunData) -> Figure:
+    steps = [step for step in data.steps if step.rewards]
+    xs = [step.number for step in steps]
+    means = [sum(step.rewards) / len(step.rewards) for step in steps]
+    low = [quantile(step.rewards, 0.1) for step in steps]
+    high = [quantile(step.rewards, 0.9) for step in steps]
+    parts = Lines(
+        xs,
+        [
+            Series("mean reward", means, "blue", low=low, high=high),
+            Series("quality: mean Q_val", [step.quality for step in steps], "orange", "6 3"),
+            Series("diversity: mean γ·N", [step.diversity for step in steps], "green", "2 3"),
+        ],
+        "generator reward",
+    )
+    rows = [
+        (step.number, len(step.rewards), means[i], low[i], high[i], step.quality, step.diversity,
+         step.metrics.get("novelty/gamma"), step.metrics.get("novelty/repetition"))
+        for i, step in enumerate(steps)
+    ]  # fmt: skip
+    columns = ("step", "candidates", "mean", "p10", "p90", "quality", "diversity", "gamma", "repetition")
+    return Figure(
+        "reward",
+        "Generator reward",
+        "Mean of R_gen = Q_val + γ·N over the candidates of a step, its two parts, and the range from the 10th to the 90th "
+        "percentile (shaded)." if steps else "No candidate has been rewarded yet.",
+        "Lines along steps: the mean reward with its range, the quality part, the diversity part.",
+        [parts] if steps else [],
+        Table(columns, [tuple(row) for row in rows]),
+    )  # fmt: skip
+
+
+def zero_variance(data: RunData) -> Figure:
+    steps = [s for s in data.steps if "solver/zero_variance" in s.metrics or s.generator_zero_variance is not None]
+    solver = [step.metrics.get("solver/zero_variance") for step in steps]
+    generator = [step.generator_zero_variance for step in steps]
+    series = [Series("solver groups", solver, "blue"), Series("generator groups", generator, "orange", "6 3")]
+    series = [item for item in series if any(value is not None for value in item.values)]
+    return Figure(
+        "zero_variance",
+        "Groups without a signal",
+        "Share of groups whose samples all earned the same: such a group has no advantage to learn from. "
+        "A pool at the right difficulty keeps the solver's share low." if series else "No group has been rewarded yet.",
+        "Lines along steps: the share of groups without variance, by role.",
+        [Lines([step.number for step in steps], series, "share of groups", share=True)] if series else [],
+        Table(("step", "solver", "generator"),
+              [(step.number, solver[i], generator[i]) for i, step in enumerate(steps)]),
+    )  # fmt: skip
+
+
+def pass_rates(data: RunData) -> Figure:
+    settings = data.config.get("calibration", {})
+    instances = max(1, int(settings.get("instances", 8)))
+    bins = min(instances, 20)
+    target, sigma = float(settings.get("target", 0.3)), float(settings.get("sigma", 0.2))
+    known = [entry for entry in data.entries if entry.pass_rate is not None]
+
+    def counted(*states: str) -> list[float]:
+        found = Counter(round((entry.pass_rate or 0.0) * bins) for entry in known if entry.state in states)
+        return [float(found[index]) for index in range(bins + 1)]
+
+    inside = ("pool", "retired", "entering")
+    series = [
+        Series("admitted", counted(*inside), "admitted"),
+        Series("refused for another reason", counted("review", "gate", "batch-duplicate", "undecided"), "review"),
+        Series("too hard or too easy", counted("too-hard", "too-easy"), "calibration"),
+    ]
+    labels = [f"{index / bins:.2f}".rstrip("0").rstrip(".") for index in range(bins + 1)]
+    tips = [
+        f"pass rate {label}\n"
+        + "\n".join(f"{item.name}: {item.values[index]:.0f}" for item in series if item.values[index])
+        + f"\nQ_unc here: {q_unc(index / bins, target, sigma):.2f}"
+        for index, label in enumerate(labels)
+    ]
+    return Figure(
+        "pass_rates",
+        "Pass rates at calibration",
+        f"Candidates that reached L5, by the solver's pass rate on {instances} fresh instances. The reward is highest at "
+        f"the target, {target:g}; at 0 and 1 nothing is admitted."
+        if known
+        else "No candidate was calibrated.",
+        "Columns along pass rates from 0 to 1: how many candidates were admitted, refused, too hard or too easy.",
+        [Columns(labels, series, "candidates", "pass rate", (target * bins, f"target {target:g}"), tips)]
+        if known
+        else [],
+        Table(
+            ("pass_rate", "admitted", "refused_otherwise", "too_hard_or_easy", "q_unc"),
+            [
+                (index / bins, *(int(item.values[index] or 0) for item in series), q_unc(index / bins, target, sigma))
+                for index in range(bins + 1)
+            ],
+        ),
+    )

@@ -1,0 +1,160 @@
+"""The pool: its size and kinds, who came of whom, who entered and left."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from evoenv.pool.tags import prototypes_of
+from evoenv.report.charts import Columns, Figure, Heat, Lines, Panel, Series, Span, Spans, Table
+from evoenv.report.figures.common import MOST_COLUMNS, having, inside, share, window_words, windows
+from evoenv.report.lineage import closest_parent, colour_of, lay_out
+from evoenv.report.reading import RunData
+
+MOST_WINDOWS = 16
+
+
+def pool(data: RunData) -> Figure:
+    steps = [step for step in data.steps if "pool/active" in step.metrics]
+    xs = [0, *(step.number for step in steps)]
+    originals = [record for record in data.environments if record.original]
+
+    def along(name: str, start: float) -> list[float | None]:
+        return [start, *(step.metrics.get(name) for step in steps)]
+
+    seeds = len(originals)
+    prototypes = along("pool/prototypes", float(len(prototypes_of(record.tags for record in originals))))
+    active, examples = along("pool/active", float(seeds)), along("pool/few_shot", float(seeds))
+    ever = [None if value is None else value - seeds for value in along("pool/admitted", float(seeds))]
+    panels: list[Panel] = [
+        Lines(
+            xs,
+            [
+                Series("generated, ever admitted", ever, "blue"),
+                Series("in the pool", active, "orange", "6 3"),
+                Series("serving as examples", examples, "green", "2 3"),
+            ],
+            "environments",
+        ),
+        Lines(xs, [Series("tag prototypes", prototypes, "pink")], "tag prototypes"),
+    ]
+    return Figure(
+        "pool",
+        "Pool size and prototypes",
+        "Above: environments in the pool, serving as few-shot examples, and ever admitted. Below: tag prototypes, a lower "
+        "bound on the distinct kinds of task; one is counted when its tags are unlike all before (Jaccard below 0.5)."
+        if data.environments
+        else "The pool has not been filled yet.",
+        "Lines along steps: the size of the pool, the examples, all ever admitted, and the number of tag prototypes.",
+        panels if data.environments else [],
+        Table(
+            ("step", "generated_ever_admitted", "active", "examples", "prototypes"),
+            list(zip(xs, ever, active, examples, prototypes, strict=True)),
+        ),
+    )
+
+
+def tags_by_step(data: RunData) -> Figure:
+    generated = data.generated
+    originals = [record for record in data.environments if record.original]
+    ranges = windows([step.number for step in data.steps], MOST_WINDOWS) if generated else []
+    cohorts = [originals, *([r for r in generated if inside(window, r.admitted_step)] for window in ranges)]
+    names = ["seeds", *map(window_words, ranges)]
+    totals = Counter(tag for record in generated for tag in record.tags)
+    seeds = Counter(tag for record in originals for tag in record.tags)
+    rows = sorted({*totals, *seeds}, key=lambda tag: (-totals[tag], -seeds[tag], tag))
+    values = [[share(having(tag, cohort), len(cohort)) for cohort in cohorts] for tag in rows]
+    tips = [
+        [
+            f"{tag}: {having(tag, cohort)} of {len(cohort)}\n" + ("seeds" if name == "seeds" else f"steps {name}")
+            for name, cohort in zip(names, cohorts, strict=True)
+        ]
+        for tag in rows
+    ]
+    return Figure(
+        "tags",
+        "Tags of admitted environments along steps",
+        "Share of the environments admitted in each window that carry a tag; the seeds stand apart at the left. An "
+        "environment has several tags." if generated else "No environment was admitted, so there are no tags to follow.",
+        "A heat map of tags by steps: " + ", ".join(rows[:5]) + " are the most frequent.",
+        [Heat(rows, names, values, tips, "admitted at step", gap_after=1)] if generated and rows else [],
+        Table(("tag", *names), [(tag, *values[index]) for index, tag in enumerate(rows)]),
+    )  # fmt: skip
+
+
+def lineage(data: RunData) -> Figure:
+    tree = lay_out(data)
+    records = {record.id: record for record in data.environments}
+    rows = [
+        (entry.name, entry.environment_id, entry.step, records[parent].name if parent in records else parent, parent,
+         int(parent == closest_parent(entry, records)))
+        for entry in data.entries
+        if entry.record is not None
+        for parent in entry.parents
+    ]  # fmt: skip
+    return Figure(
+        "lineage",
+        "Lineage of admitted environments",
+        "From left to right by step of admission. A line leads from the closest of the examples that the generator saw to "
+        "what it wrote; point at an environment to see all its parents and children, click to open it."
+        if tree
+        else "No environment was admitted: there is no lineage beyond the seeds.",
+        "A forest that grows from the seeds to the right, one dot per environment. The list below has the same parents.",
+        [tree] if tree else [],
+        Table(("child", "child_id", "step", "parent", "parent_id", "closest"), [tuple(row) for row in rows]),
+    )
+
+
+def rotation(data: RunData) -> Figure:
+    last = data.last_step
+    ranges = windows(list(range(1, last + 1)), MOST_COLUMNS)
+    entered = [sum(inside(w, record.admitted_step) for record in data.generated) for w in ranges]
+    left = [sum(inside(w, record.retired_step or 0) for record in data.environments) for w in ranges]
+    series = [
+        Series("entered", [float(value) for value in entered], "admitted"),
+        Series("retired", [-float(value) for value in left], "amber"),
+    ]
+    any_change = any(entered) or any(left)
+    return Figure(
+        "rotation",
+        "Entering and retiring",
+        "Environments that entered the pool (above the axis) and left it after long use (below). What retires goes on "
+        "serving as an example." if any_change else "Nothing entered or left the pool.",
+        "Columns along steps: environments that entered, and below the axis those that retired.",
+        [Columns([window_words(w) for w in ranges], series, "environments")] if any_change else [],
+        Table(("steps", "entered", "retired"),
+              [(window_words(w), entered[i], left[i]) for i, w in enumerate(ranges)]),
+    )  # fmt: skip
+
+
+def lifetimes(data: RunData) -> Figure:
+    last = max(data.last_step, 1)
+    entries = {entry.environment_id: entry for entry in data.entries if entry.record is not None}
+    spans = [
+        Span(
+            record.name,
+            record.admitted_step,
+            record.retired_step if record.retired_step is not None else last,
+            colour_of(record),
+            record.retired_step is not None,
+            f"{record.name}\n"
+            + ("original" if record.original else f"admitted at step {record.admitted_step}")
+            + (f", retired at step {record.retired_step}" if record.retired_step is not None else ", in the pool")
+            + f"\n{record.epochs} {'epoch' if record.epochs == 1 else 'epochs'} of use",
+            entries[record.id].id,
+        )
+        for record in data.environments
+    ]
+    drawn = spans if data.last_step else []
+    return Figure(
+        "lifetimes",
+        "Retirement timeline",
+        "Each environment's time in the pool, in order of admission: originals in amber, generated ones in blue, grey once "
+        "retired." if drawn else "No step is finished yet.",
+        f"Horizontal bars, one per environment ({len(spans)}), from its admission to its retirement or to the last step.",
+        [Spans(drawn, last)] if drawn else [],
+        Table(
+            ("name", "id", "original", "admitted_step", "retired_step", "epochs", "level"),
+            [(r.name, r.id, int(r.original), r.admitted_step, r.retired_step, r.epochs, r.level)
+             for r in data.environments],
+        ),
+    )  # fmt: skip

@@ -1,0 +1,130 @@
+"""The files of a report: one HTML page, and PNG and CSV of every figure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from evoenv.errors import InputError
+from evoenv.pool.store import Store
+from evoenv.report.charts import Cell, Figure, Table
+from evoenv.report.details import TEXT_BUDGET, collect
+from evoenv.report.figures import figures_of
+from evoenv.report.overview import Overview, overview_of
+from evoenv.report.page import render
+from evoenv.report.reading import RunData, read_run
+
+PAGE_NAME = "index.html"
+FIGURES = "figures"
+NO_MATPLOTLIB = (
+    "no PNG was drawn: matplotlib is not installed (pip install 'evoenv[report]'); the page and the CSV are whole"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    page: Path
+    size: int
+    csv: tuple[Path, ...]
+    png: tuple[Path, ...]
+    entries: int
+    embedded: int
+    overview: Overview
+    warning: str | None = None
+
+
+def write_report(directory: Path, output: Path | None = None, text_budget: int = TEXT_BUDGET) -> Report:
+    """Read the run in `directory`, as it is at this moment, and leave its report in `output` (`directory/report`)."""
+    output = directory / "report" if output is None else output
+    with Store.read(directory) as store, store.snapshot():
+        data = read_run(store)
+        details = collect(store, data, text_budget)
+    figures = figures_of(data)
+    overview = overview_of(data)
+    folder = output / FIGURES
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tables = [_write(folder / f"{figure.key}.csv", csv_text(figure.table)) for figure in figures]
+        tables.append(_write(output / "candidates.csv", csv_text(candidates_table(data))))
+        pictures, warning = _pictures(figures, folder)
+        page = _write(output / PAGE_NAME, render(data, figures, details, overview))
+    except OSError as error:
+        raise InputError(
+            f"cannot write the report into {output}: {error.strerror or error}; choose another place with -o"
+        ) from error
+    return Report(
+        page=page,
+        size=page.stat().st_size,
+        csv=tuple(tables),
+        png=tuple(pictures),
+        entries=len(data.entries),
+        embedded=len(details.by_entry),
+        overview=overview,
+        warning=warning,
+    )
+
+
+def _pictures(figures: Sequence[Figure], folder: Path) -> tuple[list[Path], str | None]:
+    for figure in figures:
+        (folder / f"{figure.key}.png").unlink(missing_ok=True)  # a figure that has no data any more must not linger
+    if find_spec("matplotlib") is None:
+        return [], NO_MATPLOTLIB
+    from evoenv.report.png import paint
+
+    return [_write(folder / f"{figure.key}.png", paint(figure)) for figure in figures if figure.panels], None
+
+
+def _write(path: Path, content: str | bytes) -> Path:
+    """Aside, then in place: whoever has the old one open sees a whole file."""
+    aside = path.with_name(f".{path.name}.new")
+    aside.write_bytes(content.encode("utf-8", "replace") if isinstance(content, str) else content)
+    os.replace(aside, path)
+    return path
+
+
+def csv_text(table: Table) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows([[_plain(cell) for cell in row] for row in table.rows])
+    return buffer.getvalue()
+
+
+def _plain(cell: Cell) -> Cell:
+    """A spreadsheet takes text that begins so for a formula, and a candidate chooses its own name."""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+
+
+def candidates_table(data: RunData) -> Table:
+    """Every entry in one row."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            entry.id,
+            entry.name,
+            entry.environment_id,
+            int(entry.original),
+            entry.step,
+            entry.state,
+            entry.layer,
+            entry.pass_rate,
+            entry.q_val,
+            entry.diversity,
+            entry.reward,
+            entry.novelty.similarity if entry.novelty else None,
+            entry.record.retired_step if entry.record else None,
+            " ".join(sorted(entry.tags)),
+            " ".join(entry.codes),
+            " ".join(entry.parents),
+        )
+        for entry in data.entries
+    ]
+    columns = (
+        "id name environment original step state layer pass_rate quality diversity reward similarity retired_step tags "
+        "findings parents"
+    )
+    return Table(tuple(columns.split()), rows)
