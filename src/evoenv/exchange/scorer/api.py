@@ -32,7 +32,7 @@ from evoenv.sandbox.host import DEFAULT_IMPORTS, Sandbox
 from evoenv.sandbox.outcomes import Ok, Outcome, checked_instance, score_of
 from evoenv.sandbox.pool import Job, WorkerPool
 
-__all__ = ["Scorer", "close", "environments", "instance", "reference", "score", "score_many"]
+__all__ = ["Scorer", "close", "environments", "instance", "judge", "reference", "score", "score_many"]
 
 Item = tuple[str, int, int, str]
 """Environment id, seed, difficulty, response."""
@@ -213,6 +213,10 @@ def score(environment_id: str, seed: int, difficulty: int, response: str) -> flo
 
 def score_many(items: Iterable[Item]) -> list[float]:
     return _scorer().score_many(items)
+
+
+def judge(items: Iterable[Item]) -> list[dict[str, Any]]:
+    return _scorer().judge(items)
 
 
 def close() -> None:

@@ -14,6 +14,7 @@ def main() -> None:
     parser.add_argument("--max-steps", type=int, default=100)
     parser.add_argument("--generations", type=int, default=8, help="completions per prompt")
     parser.add_argument("--max-completion-length", type=int, default=1024)
+    parser.add_argument("--cpu", action="store_true", help="no GPU: slow, in 32-bit floats")
     arguments = parser.parse_args()
     config = GRPOConfig(
         output_dir=arguments.output,
@@ -21,6 +22,8 @@ def main() -> None:
         num_generations=arguments.generations,
         per_device_train_batch_size=arguments.generations,
         max_completion_length=arguments.max_completion_length,
+        use_cpu=arguments.cpu,
+        bf16=not arguments.cpu,
         logging_steps=1,
         save_strategy="no",
         report_to="none",
