@@ -34,7 +34,7 @@ _BRACE = re.compile(r"\\[{}]|[{}]")
 
 def extract_answer(response: str) -> str | None:
     """The text of the final answer, or None where the response has none."""
-    text = _drop_thinking(response)
+    text = drop_thinking(response)
     answer = _last_tagged(text)
     if answer is None:
         answer = _last_boxed(text)
@@ -48,7 +48,8 @@ def extract_answer(response: str) -> str | None:
     return (answer if inner is None else inner) or None
 
 
-def _drop_thinking(text: str) -> str:
+def drop_thinking(text: str) -> str:
+    """The response without what the model wrote while thinking."""
     kept: list[str] = []
     position, thinking = 0, False
     for tag in _THINK_TAG.finditer(text):

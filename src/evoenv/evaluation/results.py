@@ -58,6 +58,7 @@ class Results:
             "format_ok": verdict.format_ok,
             "answer": verdict.answer,
             "failure": verdict.failure,
+            **({} if verdict.detail is None else {"detail": verdict.detail}),
             "finish": sample.finish_reason,
             "group": problem.group,
             **problem.facts,

@@ -41,6 +41,8 @@ class Verdict:
     format_ok: bool = True
     answer: str | None = None
     failure: str | None = None
+    detail: str | None = None
+    """What is wrong with a wrong answer, where the grader can say."""
 
 
 class OpenSuite(Protocol):

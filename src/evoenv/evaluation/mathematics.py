@@ -1,0 +1,121 @@
+"""Are two answers the same mathematics? Literally, else by math-verify in processes that can be killed.
+
+The processes are the sandbox's (`guests/mathematics.py` is their runtime): a worker that takes too long or too much
+memory is ended by the kernel or by the host, and the next answer gets a new one.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from evoenv.errors import InputError
+from evoenv.sandbox.host import Limits, Sandbox
+from evoenv.sandbox.outcomes import Ok
+from evoenv.sandbox.pool import WorkerPool
+
+GUEST = Path(__file__).parent / "guests" / "mathematics.py"
+PACKAGES = ("math_verify", "latex2sympy2_extended", "sympy", "mpmath", "antlr4")
+LIMITS = Limits(cpu_s=5.0, memory_mb=1024)
+MAX_ANSWER = 10_000
+"""Characters: no honest final answer is longer, and grammars are slow."""
+MAX_NESTING = 200
+"""Brackets in brackets: grammars recurse."""
+
+_SPACES = re.compile(r"\s+|\\[,;:! ]|~")
+_LETTER = re.compile(r"\(?\s*(?:\\(?:text|textbf|mathrm|mathbf)\s*\{)?\s*\(?([A-Z])\)?\s*\}?\s*[).:]?")
+
+
+class MathGrader:
+    """`equivalent` may be called from many threads."""
+
+    def __init__(self, *, allow_degraded: bool = False, limits: Limits = LIMITS) -> None:
+        require_math_verify()
+        self._folder = tempfile.TemporaryDirectory(prefix="evoenv-math-")
+        try:
+            self._sandbox = Sandbox(limits, allow_degraded=allow_degraded, runtime=self._runtime())
+        except BaseException:
+            self._folder.cleanup()
+            raise
+        self._workers = WorkerPool(self._sandbox)
+
+    def _runtime(self) -> Path:
+        """The guest with the folders it imports from: the zygote's interpreter starts without any."""
+        folders = []
+        for name in PACKAGES:
+            spec = importlib.util.find_spec(name)
+            if spec is not None and spec.origin is not None:
+                folders.append(str(Path(spec.origin).parent.parent))
+        path = Path(self._folder.name) / "runtime.py"
+        run_guest = (
+            f"with open({str(GUEST)!r}, encoding='utf-8') as file:\n    exec(compile(file.read(), file.name, 'exec'))"
+        )
+        path.write_text(f"import sys\nsys.path[:0] = {list(dict.fromkeys(folders))!r}\n{run_guest}\n", encoding="utf-8")
+        return path
+
+    def equivalent(self, reference: str, answer: str) -> tuple[bool, str | None]:
+        """Whether they are the same, and why nobody can say, where nobody can."""
+        if normalised(reference) == normalised(answer):
+            return True, None
+        if _LETTER.fullmatch(reference):
+            return letter_of(reference) == letter_of(answer), None
+        if len(answer) > MAX_ANSWER:
+            return False, f"the answer has {len(answer):,} characters; at most {MAX_ANSWER:,} are graded"
+        if nesting(answer) > MAX_NESTING:
+            return False, f"the answer is nested deeper than {MAX_NESTING} brackets"
+        with self._workers.worker("mathematics") as worker:
+            (outcome,) = worker.call("verify", [[without_currency(reference), without_currency(answer)]])
+        if not isinstance(outcome, Ok):
+            return False, f"comparing it with the reference failed: {outcome.message}"
+        return outcome.value is True, None
+
+    def close(self) -> None:
+        self._workers.close()
+        self._sandbox.close()
+        self._folder.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def require_math_verify() -> None:
+    if importlib.util.find_spec("math_verify") is None:
+        raise InputError("math_verify not found; grading mathematics needs it: pip install 'evoenv[eval]'")
+
+
+def normalised(text: str) -> str:
+    """Without what never matters: dollars around it, spaces, a final full stop, sizes of brackets."""
+    text = without_currency(text).strip().strip("$").strip().rstrip(".")
+    text = text.replace("\\left", "").replace("\\right", "").replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
+    return _SPACES.sub("", text)
+
+
+def without_currency(text: str) -> str:
+    return text.replace("\\$", "")
+
+
+def letter_of(text: str) -> str | None:
+    """The letter of an option, where the text is nothing but one: `B`, `(B)`, `B.`, `\\text{B}`."""
+    found = _LETTER.fullmatch(text.strip().strip("$").strip())
+    return found[1] if found else None
+
+
+def nesting(text: str) -> int:
+    """The deepest nesting of brackets of any kind."""
+    depth = deepest = 0
+    for char in text:
+        if char in "([{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char in ")]}":
+            depth = max(0, depth - 1)
+    return deepest
