@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evoenv.policy.local.draw import draw
@@ -62,7 +62,19 @@ def test_impossible_tokens_are_never_drawn() -> None:
     assert {draw_one(logits, u)[0] for u in (0.0, 0.25, 0.5, 0.75, 0.9999999)} == {1, 3}
 
 
+def test_the_last_possible_token_gets_the_uniform_just_below_one() -> None:
+    # Single precision rounds these two weights' sum up, beyond their exact sum: that once gave the likeliest token.
+    logits = np.random.default_rng(0).normal(0, 3, 2).astype(np.float32)
+    highest = math.nextafter(1.0, 0.0)
+    assert draw_one(logits.tolist(), highest, temperature=0.3)[0] == 1
+    rng = np.random.default_rng(1)
+    for size in (3, 255, 256, 257, 700):
+        padded = [*rng.normal(0, 3, size).astype(np.float32).tolist(), *[-math.inf] * 300]
+        assert draw_one(padded, highest)[0] == size - 1
+
+
 @settings(max_examples=60, deadline=None)
+@example(size=2, seed=0, uniform=math.nextafter(1.0, 0.0), temperature=0.3, top_p=1.0)
 @given(
     size=st.integers(1, 1200),
     seed=st.integers(0, 2**32 - 1),

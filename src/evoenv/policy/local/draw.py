@@ -30,9 +30,10 @@ def draw(logits: Tensor, temperature: Tensor, top_p: Tensor, uniform: Tensor) ->
     peak = scaled.amax(dim=-1, keepdim=True)
     weight = (scaled - peak).exp_()
     sums = _chunk_sums(weight)
-    total = sums.sum(-1)
+    edges = sums.cumsum(-1)
+    total = edges[:, -1]  # and not sums.sum(): another order of addition may end beyond the last edge
 
-    tokens = _pick(weight, sums, uniform * total)
+    tokens = _pick(weight, sums, edges, uniform * total)
     for row in torch.nonzero((top_p < 1) & ~greedy).flatten().tolist():
         tokens[row] = _pick_from_nucleus(weight[row], float(total[row]), float(top_p[row]), float(uniform[row]))
     if bool(greedy.any()):
@@ -50,17 +51,18 @@ def _chunk_sums(weight: Tensor) -> Tensor:
     return sums.double()
 
 
-def _pick(weight: Tensor, sums: Tensor, target: Tensor) -> Tensor:
-    """First index whose cumulated weight exceeds the target."""
+def _pick(weight: Tensor, sums: Tensor, edges: Tensor, target: Tensor) -> Tensor:
+    """First index whose cumulated weight exceeds the target, which is less than the last edge."""
     size = weight.shape[1]
-    edges = sums.cumsum(-1)
     chunk = torch.searchsorted(edges, target[:, None], right=True).clamp_(max=sums.shape[1] - 1)
     before = (edges - sums).gather(1, chunk)
     index = chunk * CHUNK + torch.arange(CHUNK, device=weight.device)
     inside = weight.gather(1, index.clamp(max=size - 1)).double().masked_fill_(index >= size, 0.0)
     # Chunk sums are single precision: a target at the very edge may fall a rounding error beyond the chunk's tokens.
+    # It then belongs to the last token that can be drawn, not to the likeliest.
     passed = inside.cumsum(-1) > target[:, None] - before
-    first = torch.where(passed.any(-1), passed.int().argmax(-1), inside.argmax(-1))
+    possible = torch.arange(CHUNK, device=weight.device) * (inside > 0)
+    first = torch.where(passed.any(-1), passed.int().argmax(-1), possible.argmax(-1))
     return chunk.squeeze(1) * CHUNK + first
 
 
