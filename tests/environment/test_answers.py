@@ -130,7 +130,14 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("prefix", ["", r"\boxed{", "<answer>"], ids=["plain", "box", "tag"])
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        pytest.param("", id="plain"),
+        pytest.param(r"\boxed{", id="box", marks=pytest.mark.slow),
+        pytest.param("<answer>", id="tag", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_time_is_linear_in_hostile_text(unit: str, prefix: str) -> None:
     """Eight times the text costs about eight times as much; a quadratic step would cost sixty-four times."""

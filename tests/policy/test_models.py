@@ -202,6 +202,7 @@ def test_a_known_name_comes_from_its_wheel_and_then_from_the_cache(shop: Shop) -
     assert leftovers == []
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_entry_is_built_again(shop: Shop) -> None:
     path = resolve_model("Tiny-Shop", cache=shop.cache)
     with (path / "model.safetensors").open("r+b") as stream:
@@ -243,6 +244,7 @@ def test_an_unwritable_cache_is_one_of_the_reasons(shop: Shop) -> None:
         resolve_model("Tiny-Shop", cache=shop.cache)
 
 
+@pytest.mark.slow
 def test_two_processes_build_one_entry(shop: Shop, tmp_path: Path) -> None:
     fields = {field.name: getattr(shop.model, field.name) for field in dataclasses.fields(shop.model)}
     program = f"""
@@ -436,6 +438,7 @@ def test_a_hub_id_is_downloaded_checked_and_found_again(tiny_directories: dict[s
     assert "hub: " in resolve_from_hub(tmp_path, tiny_directories["qwen3"], name="someone/else")
 
 
+@pytest.mark.slow
 def test_a_hub_file_with_another_digest_than_stated_is_refused(
     tiny_directories: dict[str, Path], tmp_path: Path
 ) -> None:

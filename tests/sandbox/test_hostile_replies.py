@@ -60,6 +60,7 @@ def test_a_call_of_the_largest_size_costs_well_under_a_second(name: str) -> None
     assert time.process_time() - start < 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lists 140 deep", "one wide character", "a tower", "quotes"])
 def test_a_call_of_the_largest_size_takes_little_memory(name: str) -> None:
     data = (ACCEPTED | REFUSED)[name]()

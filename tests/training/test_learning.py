@@ -55,7 +55,7 @@ def train(trainer: Trainer, steps: int) -> tuple[list[float], list[float]]:
     return solver, generator
 
 
-@pytest.mark.parametrize(("kind", "rank"), [("qwen3", 0), ("llama", 8)])
+@pytest.mark.parametrize(("kind", "rank"), [("llama", 8), pytest.param("qwen3", 0, marks=pytest.mark.slow)])
 def test_both_roles_learn_from_reward_alone(kind: str, rank: int) -> None:
     config = msgspec.structs.replace(CONFIG, lora_rank=rank)
     # Embeddings of some size: LoRA leaves them as they are, and tiny ones could never give a sure answer.
@@ -106,7 +106,7 @@ def share_of_capitals(text: str) -> float:
     return sum("A" <= character <= "Z" for character in text) / 8
 
 
-@pytest.mark.parametrize("rank", [0, 8])
+@pytest.mark.parametrize("rank", [0, pytest.param(8, marks=pytest.mark.slow)])
 def test_the_local_policy_learns_to_write_capitals(rank: int, tmp_path: Path) -> None:
     name = str(build_tiny_policy(tmp_path, initializer_range=0.2))
     training = msgspec.structs.replace(CONFIG, lora_rank=rank, learning_rate=1e-2 if rank else 3e-3)

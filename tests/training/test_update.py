@@ -44,7 +44,10 @@ def weights_of(trainer: Trainer) -> torch.Tensor:
     return torch.cat([weight.detach().flatten().clone() for weight in trainer.optimizer.weights.values()])
 
 
-@pytest.mark.parametrize(("kind", "rank"), [("llama", 0), ("qwen3", 0), ("llama", 2)])
+@pytest.mark.parametrize(
+    ("kind", "rank"),
+    [("llama", 2), *(pytest.param(kind, 0, marks=pytest.mark.slow) for kind in ("llama", "qwen3"))],
+)
 def test_gradient_is_the_same_however_the_work_is_cut(kind: str, rank: int) -> None:
     """Against whole-sequence autograd through the plain model, for every way of cutting."""
     groups = random_groups(0)

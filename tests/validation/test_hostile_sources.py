@@ -79,7 +79,17 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize(("old", "new"), ATTACKS.values(), ids=ATTACKS)
+# Each is seconds of work, bounded all the same.
+DEAR = ("20,000 numbers", "a large latent", "an answer of 3,800 digits", "colliding keys", "90,000 digits in a row")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(*attack, id=name, marks=[pytest.mark.slow] if name in DEAR else [])
+        for name, attack in ATTACKS.items()
+    ],
+)
 def test_every_attack_on_the_host_gets_a_verdict(old: str, new: str, sandbox: Sandbox) -> None:
     assert old in BASE
     report = validate(BASE.replace(old, new), sandbox)
