@@ -63,14 +63,19 @@ class Sandbox:
         workers: int | None = None,
         without: Sequence[str] = (),
         runtime: Path | None = None,
+        modules: Sequence[str] = (),
     ) -> None:
-        """`without` leaves layers off and `runtime` replaces `guest/runtime.py`: for tests of the sandbox itself."""
+        """`modules` are trusted by name beyond the allow-list: they are imported before the walls go up.
+
+        `without` leaves layers off and `runtime` replaces `guest/runtime.py`: for tests of the sandbox itself.
+        """
         self.limits = limits
         self.workers = workers if workers is not None else _usable_cores()
         self._seeds = _hash_seeds(hash_seed)
         self._allow_degraded = allow_degraded
         self._without = tuple(without)
         self._runtime = runtime
+        self.modules = tuple(modules)
         self._lock = threading.RLock()
         self._zygotes: dict[bool, Zygote] = {}
         self._closed = False
@@ -99,11 +104,16 @@ class Sandbox:
         *,
         controller: str | None = None,
         parameters: list[dict[str, Any]] | None = None,
-        allowed_imports: Sequence[str] = DEFAULT_IMPORTS,
+        allowed_imports: Sequence[str] | None = None,
         instrument: bool = False,
         twin: bool = False,
     ) -> EnvironmentWorker:
-        """Load a source in a worker of its own. A source that does not load gives a worker with a `failure`."""
+        """Load a source in a worker of its own. A source that does not load gives a worker with a `failure`.
+
+        It may import what `allowed_imports` names: the allow-list and the trusted `modules` where None.
+        """
+        if allowed_imports is None:
+            allowed_imports = (*DEFAULT_IMPORTS, *self.modules)
         arguments: dict[str, Any] = {
             "source": source,
             "controller": controller,
@@ -151,7 +161,7 @@ class Sandbox:
             if zygote is None or not zygote.alive:
                 if zygote is not None:
                     zygote.close()
-                zygote = Zygote(self._seeds[twin], self._without, self._runtime)
+                zygote = Zygote(self._seeds[twin], self._without, self._runtime, self.modules)
                 self._zygotes[twin] = zygote
                 self._insist(zygote)
             return zygote

@@ -81,7 +81,9 @@ class Spawned:
 class Zygote:
     """One exec'ed interpreter that forks workers. Requests go one at a time, under a lock."""
 
-    def __init__(self, hash_seed: int, without: Sequence[str] = (), runtime: Path | None = None) -> None:
+    def __init__(
+        self, hash_seed: int, without: Sequence[str] = (), runtime: Path | None = None, modules: Sequence[str] = ()
+    ) -> None:
         self.hash_seed = hash_seed
         self._lock = threading.Lock()
         self._orphans: deque[int] = deque()
@@ -90,7 +92,15 @@ class Zygote:
         self._control, theirs = socket.socketpair()
         environment = {name: os.environ[name] for name in ENVIRONMENT_KEPT if name in os.environ}
         environment |= {"PYTHONHASHSEED": str(hash_seed), "LC_ALL": "C.UTF-8"}
-        options = {"without": list(without), "uid": NOBODY, "runtime": None if runtime is None else str(runtime)}
+        if modules:  # a process with threads can neither enter a namespace nor fork safely
+            environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        options = {
+            "without": list(without),
+            "uid": NOBODY,
+            "runtime": None if runtime is None else str(runtime),
+            "modules": list(modules),
+            "path": [place for place in sys.path if place] if modules else [],
+        }
         # Not -I: it would ignore PYTHONHASHSEED, and determinism checks need two hash seeds.
         flags = ["-s", "-S", "-P", "-B", "-X", "utf8", "-W", "ignore"]
         try:

@@ -95,8 +95,10 @@ def register_guest_package(directory: str) -> None:
         sys.modules[name] = package
 
 
-def preload() -> None:
-    for name in PRELOADED:
+def preload(trusted: list[str], path: list[str]) -> None:
+    """`trusted` are modules that the user allows by name; they are looked for on the host's own `path`."""
+    sys.path += path
+    for name in (*PRELOADED, *trusted):
         importlib.import_module(name)
     for name in PRELOADED_WHERE_PRESENT:
         with contextlib.suppress(ImportError):
@@ -239,7 +241,7 @@ def main() -> None:
     options = json.loads(sys.argv[1])
     control = socket.socket(fileno=0)
     register_guest_package(str(Path(__file__).resolve().parent))
-    preload()
+    preload(options["modules"], options["path"])
     from evoenv.sandbox.guest import isolation, lockdown
 
     try:
