@@ -9,6 +9,7 @@ import importlib
 import io
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -16,7 +17,7 @@ from evoenv.cli.common import visible
 from evoenv.errors import EvoEnvError
 
 NOT_WRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
-COMMANDS = ("train", "synth", "validate", "play", "envs", "export", "doctor")
+COMMANDS = ("train", "synth", "validate", "play", "envs", "report", "export", "warm_start", "doctor")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -36,6 +37,8 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Errors made on purpose are one line on stderr; 2 means misuse, 130 Ctrl-C."""
     prepare_output()
+    # Python warns of odd literals in whatever it parses; in a candidate's source they are no news for the user.
+    warnings.filterwarnings("ignore", category=SyntaxWarning)
     try:
         try:
             arguments = build_parser().parse_args(argv)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evoenv.admission.source_tree import parse_quietly
 from evoenv.corpus.catalogue import COMPUTATIONS
 from evoenv.corpus.chains import run_chain
 from evoenv.corpus.parts import Part
@@ -180,10 +181,9 @@ def _is_small(value: Any) -> bool:
 
 
 def _take_apart(source: str) -> _Pieces:
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise Unreadable(f"the source does not parse: {error}") from None
+    tree = parse_quietly(source)
+    if tree is None:
+        raise Unreadable("the source does not parse")
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     if len(classes) != 1:
         raise Unreadable(f"there are {len(classes)} classes; expected one")
@@ -237,9 +237,8 @@ def _shown(method: ast.FunctionDef) -> dict[str, str] | None:
 
 def normalised(source: str) -> str:
     """The source without its names, comments and layout: equal for copies that only rename; empty if unparsable."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parse_quietly(source)
+    if tree is None:
         return ""
     names: dict[str, str] = {}
     for node in ast.walk(tree):  # variables that are assigned anywhere, and the class
