@@ -59,6 +59,8 @@ class ValidationConfig(Section, frozen=True):
     call_cpu_seconds: float = 5.0
     """CPU time that one generate, render or score call may take."""
     memory_mb: int = 512
+    modules: tuple[str, ...] = ()
+    """Modules beyond the allow-list that imported environments may use, trusted by name; candidates may not."""
 
 
 class ReviewConfig(Section, frozen=True):

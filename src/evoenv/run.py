@@ -194,7 +194,8 @@ def prepare(
                 if originals is None:
                     originals = load_environments(config.curriculum.environments)
                 _enter_originals(store, workers, embedder, originals)
-            dimension = len(store.vectors(store.pool().admitted[:1])[0][0])
+            _embed_imported(store, workers, embedder)
+        dimension = len(store.vectors(store.pool().admitted[:1])[0][0])
     except BaseException:
         workers.close()
         raise
@@ -264,6 +265,16 @@ def _enter_originals(store: Store, workers: WorkerPool, embedder: Embedder, orig
         store.add_environments(records)
         store.add_vectors({record.id: (prompts[row], codes[row]) for row, record in enumerate(records)})
         store.add_event(None, "originals", {record.id: record.name for record in records})
+
+
+def _embed_imported(store: Store, workers: WorkerPool, embedder: Embedder) -> None:
+    """Vectors for what `evoenv import` put into the pool: novelty is measured against all that was ever admitted."""
+    sources = {name: store.source(name) or "" for name in store.without_vectors()}
+    if not sources:
+        return
+    prompts = embedder.embed([_template(name, source, workers) for name, source in sources.items()])
+    codes = embedder.embed([clean_generate_body(source) for source in sources.values()])
+    store.add_vectors({name: (prompts[row], codes[row]) for row, name in enumerate(sources)})
 
 
 def _template(name: str, source: str, workers: WorkerPool) -> str:

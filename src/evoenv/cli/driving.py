@@ -155,7 +155,7 @@ def open_sandbox(config: Config, *, allow_degraded: bool) -> Sandbox:
     from evoenv.sandbox.host import Limits, Sandbox
 
     limits = Limits(cpu_s=config.validation.call_cpu_seconds, memory_mb=config.validation.memory_mb)
-    return Sandbox(limits, allow_degraded=allow_degraded)
+    return Sandbox(limits, allow_degraded=allow_degraded, modules=config.validation.modules)
 
 
 def open_embedder(config: Config) -> Embedder:

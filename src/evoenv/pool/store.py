@@ -330,6 +330,13 @@ class Store(Journal):
                 found[name] = (prompt, code)
         return _rows([found[name][0] for name in environments]), _rows([found[name][1] for name in environments])
 
+    def without_vectors(self) -> list[str]:
+        """Environments that were imported and not embedded yet, in order of admission."""
+        rows = self._database.query(
+            "SELECT id FROM environments WHERE id NOT IN (SELECT environment_id FROM vectors) ORDER BY position"
+        )
+        return [name for (name,) in rows]
+
     def novelty_cache(self, dimension: int) -> NoveltyCache:
         """C, rebuilt: the vectors of every environment ever admitted."""
         cursor = self._database.execute(
