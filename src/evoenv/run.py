@@ -195,7 +195,7 @@ def prepare(
                     originals = load_environments(config.curriculum.environments)
                 _enter_originals(store, workers, embedder, originals)
             _embed_imported(store, workers, embedder)
-        dimension = len(store.vectors(store.pool().admitted[:1])[0][0])
+            dimension = len(store.vectors(store.pool().admitted[:1])[0][0])
     except BaseException:
         workers.close()
         raise
