@@ -1,0 +1,89 @@
+"""What exports that are Python packages share: their name, the environments they hold, and the files they copy."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import evoenv
+from evoenv.errors import InputError
+from evoenv.exchange.bundle import PoolEntry
+from evoenv.exchange.export import Export
+from evoenv.exchange.items import Item
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def module_name(export: Export, *taken: str) -> str:
+    """The package's name for `import`; refused where something else is already imported by that name."""
+    name = export.name.replace("-", "_")
+    if name in taken or name in sys.stdlib_module_names or keyword.iskeyword(name) or name == "evoenv":
+        raise InputError(
+            f"a package cannot be called {export.name!r}: Python or its consumer has one of that name; choose another "
+            "with --name"
+        )
+    return name
+
+
+def copy_template(path: str, destination: Path) -> None:
+    """A file of `templates/`, as it is."""
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    destination.write_bytes((TEMPLATES / path).read_bytes())
+
+
+def write_text(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_lines(path: Path, rows: Iterable[object]) -> None:
+    """JSON, one row to a line."""
+    write_text(path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
+
+
+def item_key(item: Item) -> str:
+    """The durable name of an instance; what the templates call `key`, too."""
+    return f"{item.environment_id}-{item.seed}-{item.difficulty}"
+
+
+def instance_row(item: Item) -> dict[str, object]:
+    """What a package keeps of an instance: its name and what the solver sees, and no answer."""
+    return {
+        "environment_id": item.environment_id,
+        "environment": item.name,
+        "seed": item.seed,
+        "difficulty": item.difficulty,
+        "prompt": item.prompt,
+    }
+
+
+def environment_table(entries: Iterable[PoolEntry]) -> str:
+    """Name, hash, origin, licence and verdict of each, in Markdown; the whole of it is in the scorer's manifest."""
+    lines = ["| environment | id (hash of its source) | origin | licence | validation |", "|---|---|---|---|---|"]
+    for entry in entries:
+        cells = (
+            entry.name,
+            f"`{entry.id}`",
+            entry.origin,
+            entry.licence or "not stated",
+            f"L{entry.report.layer}, {entry.report.family or 'scorer family unknown'}",
+        )
+        lines.append("| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def stamp() -> str:
+    return (
+        f"Written by EvoEnv {evoenv.__version__}. `scorer/manifest.json` holds, for every environment, the SHA-256 of "
+        "its source (checked before it is run), its origin, licence and validation report.\n"
+    )
+
+
+CONFINEMENT = (
+    "The environments were written by language models or taken from elsewhere. They run in processes of their own "
+    "without files, network or other processes (Linux: seccomp, Landlock, namespaces), with limits on time and memory. "
+    "Where the kernel lacks the system call filter nothing runs unless `EVOENV_ALLOW_DEGRADED=1` is set.\n"
+)

@@ -1,0 +1,5 @@
+"""Verified environments as a taskset for verifiers."""
+
+from .taskset import EvoEnvTaskset
+
+__all__ = ["EvoEnvTaskset"]
