@@ -3,7 +3,8 @@
     path = resolve_model("SmolLM2-135M-Instruct")
     model, tokenizer = load_model(path), load_tokenizer(path)
 
-Places are tried in this order: a local path, the cache, the package registry (names in `registry`), the hub.
+`nano` ships with the package and `tiny-test` is built on the spot. For other names places are tried in this order: a
+local path, the cache, the package registry (names in `registry`), the hub.
 Where all fail, one error lists what was tried and why each failed.
 """
 
@@ -30,6 +31,7 @@ from evoenv.policy.registry import PACKAGED_MODELS, packaged_model
 from evoenv.policy.weights import check_model_directory
 
 __all__ = [
+    "NANO_MODEL",
     "PLAIN_CHAT_TEMPLATE",
     "TINY_MODEL",
     "context_length",
@@ -43,6 +45,9 @@ __all__ = [
 
 TINY_MODEL = "tiny-test"
 """Built on the spot: a random model for tests, see `tiny`."""
+NANO_MODEL = "nano"
+"""Ships with the package: the small policy of `warmstart/recipes/nano.toml`."""
+NANO_DIRECTORY = Path(__file__).with_name("nano")
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -55,6 +60,9 @@ def resolve_model(name: str, *, cache: Path | None = None, offline: bool = False
         raise ModelError(f"model.name is empty; expected a directory, a hub id or one of {_known_names()}")
     if name == TINY_MODEL:
         return _tiny(models / TINY_MODEL)
+    if name == NANO_MODEL:
+        check_model_directory(NANO_DIRECTORY)
+        return NANO_DIRECTORY
     path = Path(name).expanduser()
     if _exists(path):
         return _local(path, models, bar)
@@ -104,12 +112,13 @@ def _exists(path: Path) -> bool:
 
 
 def _known_names() -> str:
-    return ", ".join([*(model.name for model in PACKAGED_MODELS.values()), TINY_MODEL])
+    return ", ".join([*(model.name for model in PACKAGED_MODELS.values()), NANO_MODEL, TINY_MODEL])
 
 
 def _not_found(name: str, tried: list[tuple[str, str]]) -> ModelError:
     lines = "\n".join(f"  {place}: {reason}" for place, reason in tried)
-    known = {model.name.lower(): model.name for model in PACKAGED_MODELS.values()} | {TINY_MODEL: TINY_MODEL}
+    known = {model.name.lower(): model.name for model in PACKAGED_MODELS.values()}
+    known |= {NANO_MODEL: NANO_MODEL, TINY_MODEL: TINY_MODEL}
     near = difflib.get_close_matches(name.lower(), known, n=1)
     advice = f"did you mean {known[near[0]]!r}?" if near and near[0] != name.lower() else ""
     advice = advice or "pass the path of a model directory, or check the network and try again"

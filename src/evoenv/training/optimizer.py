@@ -3,13 +3,15 @@
 - *Decay* falls on matrices (embeddings included) and not on norm gains and biases: pulling a gain towards zero
   regularises nothing. verl decays all; at 5e-7 × 0.1 a step the two cannot be told apart.
 - *Warm-up* is linear: update k of w has k/w of the learning rate, so the first one already learns (verl starts at 0).
+- *Muon*, where asked for (warm starts from nothing), steps the hidden matrices: their momentum is orthogonalised, which
+  learns more from each token than AdamW does; embeddings, norms and the output layer stay with AdamW.
 - *Masters*: at a learning rate of 5e-7 a bfloat16 weight would round every update away, so such weights are
   stepped, and their gradients summed, in float32 copies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -30,7 +32,10 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
 class Optimizer:
     """The trainable weights of a model, by name."""
 
-    def __init__(self, model: nn.Module, config: TrainingConfig, *, beta2: float = 0.999) -> None:
+    def __init__(
+        self, model: nn.Module, config: TrainingConfig, *, beta2: float = 0.999, muon: Collection[str] = ()
+    ) -> None:
+        """`muon`: names of matrices that Muon steps instead of AdamW, at the same rate."""
         self.config = config
         self.weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
         if not self.weights:
@@ -42,15 +47,29 @@ class Optimizer:
         }
         stepped = {name: self.masters.get(name, weight) for name, weight in self.weights.items()}
         self._stepped = stepped
-        self._adamw = torch.optim.AdamW(
-            [
-                {"params": [w for w in stepped.values() if w.ndim >= 2], "weight_decay": config.weight_decay},
-                {"params": [w for w in stepped.values() if w.ndim < 2], "weight_decay": 0.0},
-            ],
-            lr=config.learning_rate,
-            betas=(0.9, beta2),
-            fused=True,
-        )
+        matrices = [w for name, w in stepped.items() if w.ndim >= 2 and name not in muon]
+        self._steppers: list[torch.optim.Optimizer] = [
+            torch.optim.AdamW(
+                [
+                    {"params": matrices, "weight_decay": config.weight_decay},
+                    {"params": [w for w in stepped.values() if w.ndim < 2], "weight_decay": 0.0},
+                ],
+                lr=config.learning_rate,
+                betas=(0.9, beta2),
+                fused=True,
+            )
+        ]
+        if muon:
+            chosen = [stepped[name] for name in stepped if name in muon]
+            # "match_rms_adamw": its updates have the size of AdamW's, so one rate serves both.
+            self._steppers.append(
+                torch.optim.Muon(
+                    chosen,
+                    lr=config.learning_rate,
+                    weight_decay=config.weight_decay,
+                    adjust_lr_fn="match_rms_adamw",
+                )
+            )
 
     def clear(self) -> None:
         """Forget all gradients."""
@@ -72,9 +91,10 @@ class Optimizer:
         return float(nn.utils.clip_grad_norm_(weights, limit))
 
     def step(self, rate: float) -> None:
-        for group in self._adamw.param_groups:
-            group["lr"] = rate
-        self._adamw.step()
+        for stepper in self._steppers:
+            for group in stepper.param_groups:
+                group["lr"] = rate
+            stepper.step()
         with torch.no_grad():
             for name, master in self.masters.items():
                 self.weights[name].copy_(master)
@@ -83,9 +103,18 @@ class Optimizer:
         """Moments, step counts and masters as `kind:weight name`."""
         tensors = {f"master:{name}": master.detach() for name, master in self.masters.items()}
         for name, weight in self._stepped.items():
-            for kind, value in self._adamw.state.get(weight, {}).items():
+            for kind, value in self._state_of(weight).items():
                 tensors[f"{kind}:{name}"] = value
         return tensors
+
+    def _state_of(self, weight: Tensor) -> dict[str, Tensor]:
+        return next((dict(stepper.state[weight]) for stepper in self._steppers if weight in stepper.state), {})
+
+    def _stepper_of(self, weight: Tensor) -> torch.optim.Optimizer:
+        for stepper in self._steppers:
+            if any(weight is own for group in stepper.param_groups for own in group["params"]):
+                return stepper
+        raise AssertionError("every weight has its stepper")
 
     def check(self, tensors: Mapping[str, Tensor]) -> None:
         """Refuse a state of other weights than these."""
@@ -107,8 +136,10 @@ class Optimizer:
         with torch.no_grad():
             for name, master in self.masters.items():
                 master.copy_(states.get(name, {}).pop("master", self.weights[name].float()))
-        self._adamw.state.clear()
+        for stepper in self._steppers:
+            stepper.state.clear()
         for name, state in states.items():
             stepped = self._stepped[name]
             # Step counts are scalars that AdamW keeps in float32; moments live beside their weight.
-            self._adamw.state[stepped] = {kind: value.to(stepped.device, copy=True) for kind, value in state.items()}
+            kept = {kind: value.to(stepped.device, copy=True) for kind, value in state.items()}
+            self._stepper_of(stepped).state[stepped] = kept

@@ -36,6 +36,17 @@ def rate_at(recipe: LearningRecipe, tokens: int) -> float:
     return recipe.learning_rate * height
 
 
+def hidden_matrices(model: Any) -> list[str]:
+    """The trainable matrices between embedding and output layer, by name."""
+    outer = {id(weight) for layer in (model.get_input_embeddings(), model.get_output_embeddings()) if layer is not None
+             for weight in layer.parameters()}  # fmt: skip
+    return [
+        name
+        for name, weight in model.named_parameters()
+        if weight.requires_grad and weight.ndim == 2 and id(weight) not in outer
+    ]
+
+
 class SupervisedLearner:
     """Trains `model` in place; with `lora_rank > 0` through LoRA layers, `learner.model` being the wrapper."""
 
@@ -48,7 +59,8 @@ class SupervisedLearner:
         self.lora = recipe.lora_rank > 0
         self.model = with_lora(model, config, seed) if self.lora else model
         self.scorer = Scorer(self.model, share_prompts=False)
-        self.optimizer = Optimizer(self.model, config, beta2=recipe.beta2)
+        muon = hidden_matrices(self.model) if recipe.optimizer == "muon" else ()
+        self.optimizer = Optimizer(self.model, config, beta2=recipe.beta2, muon=muon)
         if self.scorer.supports_checkpointing:
             self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         self.progress = dict.fromkeys(PROGRESS, 0)

@@ -24,7 +24,7 @@ from evoenv.warmstart.recipe import DataRecipe, RecipeRole
 
 ROLES: tuple[RecipeRole, ...] = ("generator", "solver", "reviewer")
 FAULTY_SHARE = 0.5
-TRIES = 20
+TRIES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,29 +83,35 @@ class CorpusPairs:
     def pair_of(self, role: RecipeRole, index: int) -> Pair:
         """The pair number `index` of one role."""
         rng = random.Random(derive_seed("warm-start", self.seed, index, role))
+        if role == "generator":
+            return self._generator(rng, index)
+        if role == "solver":
+            return self._solver(rng, index)
+        # Drawn once: trying again where a fault does not fit must not tilt the shares.
+        faulty = rng.random() < FAULTY_SHARE
         for _ in range(TRIES):
-            found = {"generator": self._generator, "solver": self._solver, "reviewer": self._reviewer}[role](rng, index)
+            found = self._reviewer(rng, index, faulty)
             if found is not None:
                 return found
-        raise InputError(f"{TRIES} tries gave no {role} pair number {index}; lower the difficulties of the recipe")
+        raise InputError(f"{TRIES} tries gave no {role} pair number {index}; set data.reviewer=0")
 
     def _draw(self, rng: random.Random, index: int, count: int = 1) -> list[Program]:
         if index < 0:
             return [self.program(-rng.randrange(1, 10**6)) for _ in range(count)]
         return [self.program(number) for number in rng.sample(range(self.recipe.programs), count)]
 
-    def _generator(self, rng: random.Random, index: int) -> Pair | None:
+    def _generator(self, rng: random.Random, index: int) -> Pair:
         *examples, target = (program.source for program in self._draw(rng, index, self.recipe.few_shot + 1))
         return generator_pair(examples, target, self.recipe)
 
-    def _solver(self, rng: random.Random, index: int) -> Pair | None:
+    def _solver(self, rng: random.Random, index: int) -> Pair:
         (program,) = self._draw(rng, index)
         return solve_program(program, rng, self.recipe)
 
-    def _reviewer(self, rng: random.Random, index: int) -> Pair | None:
+    def _reviewer(self, rng: random.Random, index: int, faulty: bool) -> Pair | None:
         (program,) = self._draw(rng, index)
         source, reason = program.source, ""
-        if rng.random() < FAULTY_SHARE:
+        if faulty:
             fault = rng.choice([name for name, (_, layer) in FAULTS.items() if layer == 5])
             broken = break_program(program, fault, rng.randrange(10**6))
             if broken is None:
@@ -126,7 +132,7 @@ class CorpusPairs:
         }
 
 
-def solve_program(program: Program, rng: random.Random, recipe: DataRecipe) -> Pair | None:
+def solve_program(program: Program, rng: random.Random, recipe: DataRecipe) -> Pair:
     """A fresh instance of a corpus program and its (worked) answer."""
     environment = load(program.source)
     z, a = environment._generate(rng.randrange(1 << 31), rng.choice(recipe.difficulties))

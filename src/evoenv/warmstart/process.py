@@ -96,11 +96,7 @@ def tokenizer_texts(source: CorpusPairs, recipe: Recipe) -> list[str]:
     texts = [source.program(number).source for number in range(recipe.data.programs)]
     for index in range(TOKENIZER_PAIRS):
         pair = source.pair(index)
-        texts += [pair.response] if pair.role == "generator" else [message.content for message in pair.messages]
-        if pair.role == "solver":
-            texts.append(pair.response)
-        elif pair.role == "generator" and index % 10 == 0:
-            texts += [message.content for message in pair.messages]
+        texts += [*(message.content for message in pair.messages), pair.response, "user", "assistant", "system"]
     return texts
 
 

@@ -82,6 +82,8 @@ class LearningRecipe(Section, frozen=True):
     """Tokens of one optimiser step."""
     micro_batch_tokens: int = 2048
     """Tokens whose activations are held at once."""
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """Muon learns faster from nothing; a model that knows something already, and LoRA, stay with AdamW."""
     learning_rate: float = 2e-3
     final_rate: float = 0.05
     """The rate falls to this share of its height along half a cosine."""

@@ -1,0 +1,127 @@
+"""Recipes are typed; pairs are pure functions of an index, as the loop would ask them."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import pytest
+
+from evoenv.admission.generator_prompt import extract_source
+from evoenv.admission.review import parse_verdict
+from evoenv.corpus import HELD_OUT, read
+from evoenv.corpus.screen import load
+from evoenv.environment.answers import extract_answer
+from evoenv.errors import ConfigError
+from evoenv.warmstart.learner import rate_at
+from evoenv.warmstart.pairs import ROLES, CorpusPairs, solve_program
+from evoenv.warmstart.recipe import DataRecipe, LearningRecipe, load_recipe, recipe_names
+
+
+def test_every_shipped_recipe_loads() -> None:
+    assert recipe_names() == ["laptop", "nano"]
+    for name in recipe_names():
+        assert load_recipe(name).learn.tokens > 0
+
+
+def test_overrides_win_and_unknown_keys_are_refused() -> None:
+    assert load_recipe("nano", ["learn.tokens=12", "seed=3"]).learn.tokens == 12
+    with pytest.raises(ConfigError, match="tokenz"):
+        load_recipe("nano", ["learn.tokenz=12"])
+    with pytest.raises(ConfigError, match=r"section\.key=value"):
+        load_recipe("nano", ["learn.tokens"])
+
+
+@pytest.mark.parametrize("override", ["data.generator=-1", "data.difficulties=[]", "learn.batch_tokens=0"])
+def test_impossible_values_are_refused(override: str) -> None:
+    with pytest.raises(ConfigError):
+        load_recipe("nano", [override])
+
+
+def test_a_missing_or_broken_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nano"):
+        load_recipe(str(tmp_path / "none.toml"))
+    (tmp_path / "bad.toml").write_text("seed = ")
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        load_recipe(str(tmp_path / "bad.toml"))
+
+
+def test_the_rate_rises_then_falls_along_half_a_cosine() -> None:
+    recipe = LearningRecipe(tokens=1000, learning_rate=1.0, warmup=0.1, final_rate=0.2)
+    assert rate_at(recipe, 50) == pytest.approx(0.5)
+    assert rate_at(recipe, 100) == pytest.approx(1.0)
+    # half-way down: 0.2 + 0.8 · (1 + cos(π/2)) / 2
+    assert rate_at(recipe, 550) == pytest.approx(0.6)
+    assert rate_at(recipe, 325) == pytest.approx(0.2 + 0.8 * (1 + math.cos(math.pi / 4)) / 2)
+    assert rate_at(recipe, 1000) == rate_at(recipe, 5000) == pytest.approx(0.2)
+
+
+@pytest.fixture(scope="module")
+def pairs() -> CorpusPairs:
+    return CorpusPairs(DataRecipe(programs=40), seed=5)
+
+
+def test_the_same_index_gives_the_same_pair(pairs: CorpusPairs) -> None:
+    again = CorpusPairs(DataRecipe(programs=40), seed=5)
+    assert [pairs.pair(index) for index in (7, 3, -2)] == [again.pair(index) for index in (7, 3, -2)]
+    assert pairs.pair(1) != CorpusPairs(DataRecipe(programs=40), seed=6).pair(1)
+
+
+def test_generator_pairs_show_one_program_and_ask_for_another(pairs: CorpusPairs) -> None:
+    shown = set(pairs.sources())
+    for index in range(20):
+        pair = pairs.pair_of("generator", index)
+        target = extract_source(pair.response)
+        assert target is not None
+        assert target.strip() in {source.strip() for source in shown}
+        assert target.strip() not in pair.messages[0].content
+
+
+def test_solver_pairs_are_right_by_the_program_s_own_scorer(pairs: CorpusPairs) -> None:
+    """Find the instance behind each prompt again, and let its own program judge the response."""
+    recipe = DataRecipe(programs=40, difficulties=(0,))
+    for number in range(12):
+        program = pairs.program(number)
+        environment = load(program.source)
+        rng = random.Random(number)
+        expected = random.Random(number)
+        z, a = environment._generate(expected.randrange(1 << 31), 0)
+        pair = solve_program(program, rng, recipe)
+        assert environment._prompt_generate(z) in pair.messages[0].content
+        answer = extract_answer(pair.response)
+        assert answer is not None
+        assert environment.scorer(answer, z, a) == 1.0
+
+
+def test_review_pairs_are_half_sound_and_half_broken_and_the_oracle_agrees(pairs: CorpusPairs) -> None:
+    verdicts = []
+    for index in range(60):
+        pair = pairs.pair_of("reviewer", index)
+        verdict = parse_verdict(pair.response)
+        source = extract_source(pair.messages[0].content)
+        assert source is not None
+        if verdict == "accept":
+            assert read(source).consistent is True
+        verdicts.append(verdict)
+    assert 15 <= verdicts.count("reject") <= 45
+    assert set(verdicts) == {"accept", "reject"}
+
+
+def test_no_held_out_family_is_ever_shown(pairs: CorpusPairs) -> None:
+    assert not {pairs.program(number).family for number in (*range(40), *range(-40, 0))} & HELD_OUT
+
+
+def test_what_is_kept_for_measuring_is_not_among_what_is_shown(pairs: CorpusPairs) -> None:
+    shown = {source.strip() for source in pairs.sources()}
+    fresh = [extract_source(pairs.pair_of("generator", -index).response) for index in range(1, 30)]
+    assert sum(str(source).strip() in shown for source in fresh) <= 3, "a few simple programs may recur by chance"
+
+
+def test_roles_come_in_the_shares_of_the_recipe() -> None:
+    pairs = CorpusPairs(DataRecipe(programs=10, generator=0.0, solver=1.0, reviewer=0.0), seed=0)
+    assert {pairs.pair(index).role for index in range(30)} == {"solver"}
+    mixed = CorpusPairs(DataRecipe(programs=10, generator=0.5, solver=0.4, reviewer=0.1), seed=0)
+    roles = [mixed.pair(index).role for index in range(120)]
+    assert {role: roles.count(role) > 0 for role in ROLES} == dict.fromkeys(ROLES, True)
+    assert roles.count("generator") > roles.count("reviewer")

@@ -1,0 +1,184 @@
+"""A warm start learns, stops and goes on bit for bit, writes a model that loads, and refuses bad input early."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evoenv.cli import main
+from evoenv.errors import ConfigError, InputError
+from evoenv.sandbox.host import Sandbox
+from evoenv.warmstart.recipe import Recipe, load_recipe
+
+torch = pytest.importorskip("torch")
+
+from evoenv.policy.models import load_model, load_tokenizer, resolve_device  # noqa: E402
+from evoenv.warmstart.encoding import batches, encode_pair  # noqa: E402
+from evoenv.warmstart.nano import build_model, learn_tokenizer  # noqa: E402
+from evoenv.warmstart.pairs import CorpusPairs  # noqa: E402
+from evoenv.warmstart.process import Progress, begin, check_tokenizer, warm_start  # noqa: E402
+
+pytestmark = pytest.mark.model
+
+SMALL = [
+    "shape.vocabulary=600", "shape.hidden_size=64", "shape.intermediate_size=128", "shape.layers=2", "shape.heads=4",
+    "shape.kv_heads=2", "data.programs=30", "learn.tokens=24000", "learn.batch_tokens=1500", "learn.learning_rate=0.01", "checks.pairs=4",
+    "checks.every_tokens=12000", "checks.candidates=0", "checks.problems=0", "checks.reviews=0",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def recipe() -> Recipe:
+    return load_recipe("nano", SMALL)
+
+
+@pytest.fixture(scope="module")
+def source(recipe: Recipe) -> CorpusPairs:
+    return CorpusPairs(recipe.data, recipe.seed)
+
+
+@pytest.fixture(scope="module")
+def finished(recipe: Recipe, source: CorpusPairs, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("whole")
+    begin(directory, recipe, "new", "corpus")
+    assert warm_start(directory, recipe, "new", source) is not None
+    return directory
+
+
+def test_digits_stand_alone_and_any_text_survives(source: CorpusPairs) -> None:
+    tokenizer = learn_tokenizer(source.sources(), 600)
+    text = "x = 12034\n        naïve → 名前 7.5\t\r\n"
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    assert tokenizer.decode(ids) == text
+    pieces = [tokenizer.decode([token]) for token in ids]
+    assert all(len(piece) == 1 for piece in pieces if piece.strip().isdigit())
+    assert len(tokenizer) <= 600
+
+
+def test_the_tokenizer_and_the_weights_depend_on_the_seed_alone(source: CorpusPairs) -> None:
+    first, second = (learn_tokenizer(source.sources(), 600) for _ in range(2))
+    assert first.get_vocab() == second.get_vocab()
+    shape = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+    before = torch.random.get_rng_state()
+    models = [build_model(first, shape, seed) for seed in (1, 1, 2)]
+    assert torch.equal(before, torch.random.get_rng_state())
+    weights = [model.get_input_embeddings().weight for model in models]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
+def test_packed_rows_cover_prompt_and_response(recipe: Recipe, source: CorpusPairs, finished: Path) -> None:
+    tokenizer = load_tokenizer(finished / "model")
+    row = encode_pair(source.pair_of("solver", 0), tokenizer, recipe.data)
+    assert row is not None
+    assert tokenizer.decode(row.response_ids[:-1]) == source.pair_of("solver", 0).response
+    assert row.response_ids[-1] == tokenizer.eos_token_id
+    learnt = encode_pair(source.pair_of("generator", 0), tokenizer, recipe.data)
+    assert learnt is not None
+    assert len(learnt.prompt_ids) == 1, "a generator's examples are learnt as well"
+    first = next(batches(source, tokenizer, recipe.data, 3000, 0))
+    rest = next(batches(source, tokenizer, recipe.data, 3000, first.next_index))
+    assert first.tokens >= 3000
+    assert rest.rows[0] != first.rows[0]
+
+
+def test_the_loss_falls_and_the_model_loads_like_any_other(finished: Path) -> None:
+    record = json.loads((finished / "warm-start.json").read_text())
+    losses = [loss for _, loss, _ in record["losses"]]
+    assert losses[-1] < losses[0] - 0.8
+    checks = [check["held_out_loss"]["solver"] for check in record["checks"]]
+    assert checks[-1] < checks[0]
+    assert record["finished"] is True
+    assert record["data"]["programs"] == 30
+    model = load_model(finished / "model", resolve_device("cpu"), "float32")
+    assert model.config.model_type == "llama"
+
+
+def test_a_stopped_warm_start_goes_on_bit_for_bit(
+    recipe: Recipe, source: CorpusPairs, finished: Path, tmp_path: Path
+) -> None:
+    stop = threading.Event()
+
+    def watch(told: Progress) -> None:
+        if told.tokens > 8000:
+            stop.set()
+
+    begin(tmp_path, recipe, "new", "corpus")
+    assert warm_start(tmp_path, recipe, "new", source, watch=watch, stop=stop) is None
+    assert not (tmp_path / "model").exists()
+    assert warm_start(tmp_path, recipe, "new", source) is not None
+    whole, resumed = (load_model(path / "model", resolve_device("cpu"), "float32") for path in (finished, tmp_path))
+    for (name, one), (_, other) in zip(whole.named_parameters(), resumed.named_parameters(), strict=True):
+        assert torch.equal(one, other), name
+
+
+def test_lora_leaves_the_base_alone_and_merges_at_the_end(
+    recipe: Recipe, source: CorpusPairs, finished: Path, tmp_path: Path
+) -> None:
+    lora = load_recipe("nano", [*SMALL, "learn.lora_rank=4", "learn.tokens=9000"])
+    begin(tmp_path, lora, str(finished / "model"), "corpus")
+    assert warm_start(tmp_path, lora, str(finished / "model"), source) is not None
+    assert (tmp_path / "model" / "adapter" / "adapter_model.safetensors").is_file()
+    base, merged = (load_model(path / "model", resolve_device("cpu"), "float32") for path in (finished, tmp_path))
+    assert torch.equal(base.get_input_embeddings().weight, merged.get_input_embeddings().weight)
+    names = [name for name, _ in base.named_parameters() if "q_proj" in name]
+    assert not torch.equal(base.get_parameter(names[0]), merged.get_parameter(names[0]))
+
+
+def test_a_tokenizer_of_another_model_is_refused_before_work_starts(finished: Path) -> None:
+    tokenizer = load_tokenizer(finished / "model")
+    small = build_model(tokenizer, {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}, 0)
+    small.resize_token_embeddings(100)
+    with pytest.raises(ConfigError, match="do not belong together"):
+        check_tokenizer(small, tokenizer, "somewhere")
+
+
+# --------------------------------------------------------------------------- the command line
+
+
+def test_misuse_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cases: list[tuple[list[str], str]] = [
+        (["-o", str(tmp_path / "a"), "--corpus"], "--model is missing"),
+        (["-o", str(tmp_path / "a"), "--model", "new"], "--corpus, or --from-run"),
+        (["-o", str(tmp_path / "a"), "--resume"], "no warm start"),
+        (["-o", str(tmp_path / "a"), "--model", "new", "--corpus", "--recipe", "none"], "no recipe 'none'"),
+        (["-o", str(tmp_path / "a"), "--model", "new", "--from-run", str(tmp_path / "gone")], "gone"),
+    ]
+    for arguments, expected in cases:
+        assert main(["warm-start", *arguments]) == 2, arguments
+        said = capsys.readouterr().err
+        assert expected in said
+        assert "Traceback" not in said
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_directory_in_use_is_not_overwritten(
+    finished: Path, recipe: Recipe, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputError, match="--resume"):
+        begin(finished, recipe, "new", "corpus")
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as opened:
+        yield opened
+
+
+def test_abilities_are_measured_in_every_role(finished: Path, source: CorpusPairs, sandbox: Sandbox) -> None:
+    from evoenv.policy.local.policy import LocalPolicy
+    from evoenv.warmstart.abilities import Abilities
+
+    few = load_recipe("nano", [*SMALL, "checks.candidates=4", "checks.problems=8", "checks.reviews=4",
+                               "checks.generator_tokens=40", "checks.solver_tokens=20"])  # fmt: skip
+    model = load_model(finished / "model", resolve_device("cpu"), "float32")
+    policy = LocalPolicy(model, load_tokenizer(finished / "model"))
+    found: dict[str, Any] = Abilities(few, source, sandbox).measure(policy)
+    assert sum(found["generator"]["layers"].values()) == found["generator"]["candidates"] == 4
+    assert found["solver"]["corpus:train"]["problems"] == 8
+    assert 0 <= found["reviewer"]["accuracy"] <= 1
