@@ -14,7 +14,8 @@ from evoenv.exchange.bundle import PoolEntry
 from evoenv.exchange.export import Export
 from evoenv.exchange.items import Item
 
-TEMPLATES = Path(__file__).parent / "templates"
+PACKAGE = Path(evoenv.__file__).parent
+TEMPLATES = PACKAGE / "exchange" / "templates"
 
 
 def module_name(export: Export, *taken: str) -> str:
@@ -30,8 +31,12 @@ def module_name(export: Export, *taken: str) -> str:
 
 def copy_template(path: str, destination: Path) -> None:
     """A file of `templates/`, as it is."""
+    copy_file(TEMPLATES / path, destination)
+
+
+def copy_file(source: Path, destination: Path) -> None:
     destination.parent.mkdir(parents=True, exist_ok=True)
-    destination.write_bytes((TEMPLATES / path).read_bytes())
+    destination.write_bytes(source.read_bytes())
 
 
 def write_text(path: Path, text: str) -> None:

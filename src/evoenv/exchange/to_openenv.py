@@ -90,7 +90,7 @@ def _pyproject(export: Export, package: str) -> str:
     below = [path.relative_to(export.output).parts for path in sorted(server.rglob("*")) if path.is_dir()]
     places = ["server", *("/".join(parts) for parts in below)]
     names = [package, *(f"{package}.{place.replace('/', '.')}" for place in places)]
-    directories = {package: ".", **{name: place for name, place in zip(names[1:], places, strict=True)}}
+    directories = dict(zip(names, [".", *places], strict=True))
     return f"""\
 [build-system]
 requires = ["setuptools>=68"]
