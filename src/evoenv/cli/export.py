@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evoenv.cli.common import console, open_sandbox, print_json, visible
+from evoenv.cli.common import console, print_json, visible
+from evoenv.cli.exchanging import add_trust_options, allowed_modules, progress_bar
 from evoenv.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,21 +43,15 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--active", action="store_true", help="leave out what the run has retired")
     parser.add_argument("--without-originals", action="store_true", help="leave out what the run began with")
     parser.add_argument("--only", action="append", metavar="NAME|ID", help="this environment alone; may be repeated")
-    parser.add_argument(
-        "--trust", action="store_true", help="believe the verdicts stamped on a packed pool instead of validating again"
-    )
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument(
-        "--allow-degraded",
-        action="store_true",
-        help="run even where the kernel's isolation is incomplete (trusted code only)",
-    )
+    add_trust_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from evoenv.exchange.bundle import load_entries
+    from evoenv.exchange.bundle import modules_of, read_entries
+    from evoenv.exchange.checking import judged
     from evoenv.exchange.export import Export, check_output, run_export
+    from evoenv.sandbox.host import Sandbox
 
     for flag, least in (("instances", 1), ("test_instances", 0), ("seed", 0)):
         if getattr(arguments, flag) < least:
@@ -67,9 +60,12 @@ def run(arguments: argparse.Namespace) -> int:
     difficulties = parse_levels(arguments.difficulties)
     name = slug(arguments.name or arguments.output.absolute().name)
     check_output(arguments.output)
-    with open_sandbox(arguments) as sandbox:
-        entries = load_entries(arguments.source, trust=arguments.trust, sandbox=sandbox)
-        chosen = choose(entries, arguments)
+    entries = read_entries(arguments.source, trust=arguments.trust, modules=allowed_modules(arguments))
+    chosen = choose(entries, arguments)
+    with Sandbox(allow_degraded=arguments.allow_degraded, modules=modules_of(chosen)) as sandbox:
+        with progress_bar("validating", quiet=arguments.json) as progress:
+            chosen = judged(chosen, sandbox, progress)
+        check_verified(chosen)
         with progress_bar("drawing", quiet=arguments.json) as progress:
             export = Export(
                 tuple(chosen),
@@ -108,7 +104,7 @@ def report(arguments: argparse.Namespace, chosen: list[PoolEntry], notes: list[s
 
 
 def choose(entries: list[PoolEntry], arguments: argparse.Namespace) -> list[PoolEntry]:
-    """The environments that the flags leave; each must have passed validation."""
+    """The environments that the flags leave."""
     chosen = [
         entry
         for entry in entries
@@ -121,6 +117,11 @@ def choose(entries: list[PoolEntry], arguments: argparse.Namespace) -> list[Pool
         chosen = [entry for entry in chosen if entry.name in arguments.only or entry.id in arguments.only]
     if not chosen:
         raise InputError(f"{arguments.source} has no environment to export; relax --active, --only or the like")
+    return chosen
+
+
+def check_verified(chosen: list[PoolEntry]) -> None:
+    """Raise InputError where one did not pass validation."""
     failed = [entry for entry in chosen if not entry.report.passed]
     if failed:
         first = failed[0].report.findings
@@ -130,7 +131,6 @@ def choose(entries: list[PoolEntry], arguments: argparse.Namespace) -> list[Pool
             f"{failed[0].name}{more} did not pass validation{why}; only verified environments are exported. "
             "Mend it, or import the folder first: `evoenv import` keeps those that pass"
         )
-    return chosen
 
 
 def parse_levels(text: str) -> tuple[int, ...]:
@@ -153,15 +153,3 @@ def slug(text: str) -> str:
     if not plain or not plain[0].isalpha():
         plain = f"evoenv-{plain}".rstrip("-")
     return plain[:60]
-
-
-@contextmanager
-def progress_bar(what: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """Called with how many are done of how many; seen only where somebody watches."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    screen = console(stderr=True)
-    columns = TextColumn(what), BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

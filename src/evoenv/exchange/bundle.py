@@ -6,6 +6,7 @@ of sources, or the packaged `seeds`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,26 +171,55 @@ def _level(value: Any) -> tuple[int, int, int]:
 # --------------------------------------------------------------------------- loading
 
 
+def read_entries(
+    path: str | Path,
+    *,
+    trust: bool = False,
+    origin: str | None = None,
+    licence: str | None = None,
+    modules: tuple[str, ...] = (),
+) -> list[PoolEntry]:
+    """Every environment that `path` holds, in a stable order; `NOT_JUDGED` stands where a verdict is still wanted.
+
+    A run's own verdicts are believed; those stamped on a packed pool or export only with `trust`. `modules` are what
+    the user allows by name beyond the allow-list: a run's environments were allowed theirs when they were imported, a
+    pool from elsewhere cannot allow itself any.
+    """
+    from evoenv.exchange import folder, runs, sources
+
+    if str(path) == SEEDS and not Path(path).exists():
+        return sources.seed_entries()
+    path = Path(path)
+    if runs.is_run(path):
+        return runs.read_run(path)
+    if (packed := folder.find_pool(path)) is not None:
+        entries = [replace(entry, licence=entry.licence or licence) for entry in folder.read_pool(packed)]
+        for entry in entries:
+            if trust and (unknown := sorted(set(entry.modules) - set(modules))):
+                raise InputError(
+                    f"{entry.name} uses {unknown[0]}, which is not on the allow-list; where you trust it, allow it by "
+                    f"name: --allow-module {unknown[0]}"
+                )
+        if trust:
+            return entries
+        return [
+            replace(entry, modules=tuple(one for one in entry.modules if one in modules), report=NOT_JUDGED)
+            for entry in entries
+        ]
+    if trust:
+        raise InputError(f"{path} holds bare sources, which carry no verdict to trust; leave --trust out")
+    return sources.read_sources(path, origin=origin, licence=licence, modules=modules)
+
+
 def load_entries(
     path: str | Path, *, trust: bool = False, sandbox: Sandbox | None = None, modules: tuple[str, ...] = ()
 ) -> list[PoolEntry]:
-    """Every environment that `path` holds, each with a verdict, in a stable order.
+    """`read_entries` with every verdict in place. Entries that fail are returned too: their report says why."""
+    from evoenv.exchange.checking import judged
 
-    A run's own verdicts are believed. Whatever comes from elsewhere is validated here; `trust` believes the verdicts
-    stamped on a packed pool or export instead. Entries that fail are returned too: their report says why.
-    """
-    from evoenv.exchange import checking, folder, runs, sources
+    return judged(read_entries(path, trust=trust, modules=modules), sandbox)
 
-    if str(path) == SEEDS and not Path(path).exists():
-        return checking.judged(sources.seed_entries(), sandbox)
-    path = Path(path)
-    if runs.is_run(path):
-        return checking.judged(runs.read_run(path), sandbox)
-    if (packed := folder.find_pool(path)) is not None:
-        entries = folder.read_pool(packed)
-        if not trust:
-            entries = [replace(entry, report=NOT_JUDGED) for entry in entries]
-        return checking.judged(entries, sandbox)
-    if trust:
-        raise InputError(f"{path} holds bare sources, which carry no verdict to trust; leave --trust out")
-    return checking.judged(sources.read_sources(path, modules=modules).entries, sandbox)
+
+def modules_of(entries: Iterable[PoolEntry]) -> tuple[str, ...]:
+    """Every module beyond the allow-list that some entry was allowed: what their sandbox must bring along."""
+    return tuple(sorted({module for entry in entries for module in entry.modules}))

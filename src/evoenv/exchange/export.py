@@ -101,20 +101,22 @@ def run_export(export: Export, to: str) -> str:
     return advice.replace("{output}", str(export.output))
 
 
-def check_output(directory: Path) -> None:
+def check_output(directory: Path, flag: str = "-o") -> None:
     """Refuse, before any work, a place where nothing may be written or something would be lost."""
     try:
         if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
-            raise InputError(f"{directory} is not a directory; choose another -o")
+            raise InputError(f"{directory} is not a directory; choose another {flag}")
         if directory.is_dir() and any(directory.iterdir()):
-            raise InputError(f"{directory} is not empty, and nothing is overwritten; choose another -o, or remove it")
+            raise InputError(
+                f"{directory} is not empty, and nothing is overwritten; choose another {flag}, or remove it"
+            )
         place = directory.absolute()
         while not place.exists():
             place = place.parent
     except OSError as error:
-        raise InputError(f"cannot look at {directory}: {error.strerror}; choose another -o") from error
+        raise InputError(f"cannot look at {directory}: {error.strerror}; choose another {flag}") from error
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        raise InputError(f"cannot write in {place}; choose another -o, or change its permissions")
+        raise InputError(f"cannot write in {place}; choose another {flag}, or change its permissions")
 
 
 class Staging:
@@ -128,7 +130,7 @@ class Staging:
         try:
             self._aside.mkdir(parents=True)
         except OSError as error:
-            raise InputError(f"cannot write in {self._aside.parent}: {error.strerror}; choose another -o") from error
+            raise InputError(f"cannot write in {self._aside.parent}: {error.strerror}; choose another place") from error
         return self._aside
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
@@ -137,7 +139,7 @@ class Staging:
                 os.replace(self._aside, self._final)
             except OSError as failure:
                 shutil.rmtree(self._aside, ignore_errors=True)
-                raise InputError(f"cannot write {self._final}: {failure.strerror}; choose another -o") from failure
+                raise InputError(f"cannot write {self._final}: {failure.strerror}; choose another place") from failure
             return
         shutil.rmtree(self._aside, ignore_errors=True)
         if isinstance(error, OSError):

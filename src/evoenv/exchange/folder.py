@@ -37,11 +37,36 @@ def find_pool(path: Path) -> Path | None:
 
 def write_pool(entries: Sequence[PoolEntry], directory: Path) -> None:
     """Pack entries into an existing, empty directory."""
-    write_json(directory / POOL_NAME, {"format": FORMAT, "version": VERSION, "environments": len(entries)})
+    write_json(directory / POOL_NAME, {"format": FORMAT, "version": VERSION})
     for position, entry in enumerate(entries):
-        (directory / f"{entry.stem}.py").write_bytes(entry.source.encode("utf-8", "surrogatepass"))
-        metadata = to_metadata(entry)
-        write_json(directory / f"{entry.stem}.json", {"id": metadata.pop("id"), "position": position, **metadata})
+        _write_entry(directory, position, entry)
+
+
+def _write_entry(directory: Path, position: int, entry: PoolEntry) -> None:
+    """The source first: a metadata file never lacks its source, and a source alone is refused with advice."""
+    (directory / f"{entry.stem}.py").write_bytes(entry.source.encode("utf-8", "surrogatepass"))
+    metadata = to_metadata(entry)
+    write_json(directory / f"{entry.stem}.json", {"id": metadata.pop("id"), "position": position, **metadata})
+
+
+def extend_pool(directory: Path, entries: Sequence[PoolEntry]) -> list[PoolEntry]:
+    """Add entries to the pool in `directory`, which is made where it is missing. Returns those it did not have."""
+    from evoenv.exchange.export import Staging
+
+    if not (directory / POOL_NAME).is_file():
+        with Staging(directory) as staged:
+            write_pool(entries, staged)
+        return list(entries)
+    there = read_pool(directory)
+    known = {entry.id for entry in there}
+    added = [entry for entry in entries if entry.id not in known]
+    positions = [read_json(path)["position"] for path in directory.glob("*.json") if path.name != POOL_NAME]
+    try:
+        for position, entry in enumerate(added, 1 + max(positions, default=-1)):
+            _write_entry(directory, position, entry)
+    except OSError as error:
+        raise InputError(f"cannot write in {directory}: {error.strerror}; what was there is untouched") from error
+    return added
 
 
 def read_pool(directory: Path) -> list[PoolEntry]:

@@ -13,7 +13,7 @@ from evoenv.exchange.bundle import PoolEntry
 from evoenv.exchange.scorer.api import plain
 from evoenv.records import Instance, derive_seed
 from evoenv.sandbox.guest import codec
-from evoenv.sandbox.host import DEFAULT_IMPORTS, EnvironmentWorker, Sandbox
+from evoenv.sandbox.host import EnvironmentWorker, Sandbox
 from evoenv.validation.forms import FORMS, PART_FORMS
 
 Split = Literal["train", "test"]
@@ -61,8 +61,7 @@ def draw_items(
     """
 
     def work(entry: PoolEntry) -> dict[Split, list[Item]]:
-        options: dict[str, Any] = {"allowed_imports": (*DEFAULT_IMPORTS, *entry.modules)} if entry.modules else {}
-        with sandbox.open(entry.source, **options) as worker:
+        with sandbox.open(entry.source) as worker:
             return _draw(entry, wanted, worker)
 
     drawn: dict[Split, list[Item]] = {"train": [], "test": []}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evoenv.config import load_config, to_mapping
 from evoenv.environment.seeds import seed_sources
 from evoenv.errors import InputError, StoreError
-from evoenv.exchange.bundle import SEED_LICENCE, PoolEntry, from_metadata, to_metadata
+from evoenv.exchange.bundle import SEED_LICENCE, PoolEntry, from_metadata, modules_of, to_metadata
 from evoenv.pool.database import DATABASE_NAME
 from evoenv.pool.state import Difficulty, Member, PoolState
 from evoenv.pool.store import EnvironmentRecord, Store
@@ -114,6 +116,10 @@ def create_run(directory: Path, entries: Sequence[PoolEntry], config: Config) ->
 
     if not any(entry.active for entry in entries):
         raise InputError(f"none of the {len(entries)} environments is active; a run's pool may never be empty")
+    if not any(entry.original or not entry.active for entry in entries):
+        entries = [replace(entry, original=True) for entry in entries]  # somebody must serve as an example
+    if modules := modules_of(entries):
+        config = load_config(to_mapping(config), overrides=[f"validation.modules={json.dumps(modules)}"])
     existed = directory.exists()
     store, _ = create(directory, config)
     try:
@@ -129,6 +135,12 @@ def extend_run(directory: Path, entries: Sequence[PoolEntry]) -> list[PoolEntry]
     with Store.open(directory) as store:
         known = set(store.pool().members)
         added = [entry for entry in entries if entry.id not in known]
+        allowed = store.meta("config")["validation"].get("modules", [])
+        if unknown := sorted(set(modules_of(added)) - set(allowed)):
+            raise InputError(
+                f"{directory} was begun without the module {unknown[0]}, so its sandbox does not have it; "
+                "begin a new run with these environments: `evoenv import … --run NEW`"
+            )
         step = store.last_step()
         _enter(store, [replace(entry, admitted_step=step) for entry in added])
     return added

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from evoenv.cli.common import find_controller, read_source, short
@@ -23,15 +22,6 @@ from evoenv.validation.l1_source import check_source
 NOT_ENVIRONMENTS = ("__init__.py", "parameter_controller.py", "setup.py", "conftest.py")
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """What a path holds, in the order of its file names; files that cannot be read carry the finding that says why."""
-
-    entries: list[PoolEntry]
-    paths: list[Path]
-    """The file of each entry."""
-
-
 def seed_entries() -> list[PoolEntry]:
     return [
         PoolEntry(source, name, "evoenv seed", SEED_LICENCE, original=True) for name, source in seed_sources().items()
@@ -40,16 +30,19 @@ def seed_entries() -> list[PoolEntry]:
 
 def read_sources(
     path: Path, *, origin: str | None = None, licence: str | None = None, modules: tuple[str, ...] = ()
-) -> Sources:
-    """One unjudged entry per environment file at or below `path`."""
+) -> list[PoolEntry]:
+    """One unjudged entry per environment file at or below `path`; the verdict of an unreadable file says why it is.
+
+    `modules` are allowed to those that import them.
+    """
     files = list(environment_files(path))
     root = path if path.is_dir() else path.parent
     origin = origin or root.resolve().name
-    entries: dict[str, tuple[PoolEntry, Path]] = {}
+    entries: dict[str, PoolEntry] = {}
     for file in files:
         entry = read_entry(file, root, origin, licence or find_licence(file, root), modules)
-        entries.setdefault(entry.id, (entry, file))
-    return Sources([entry for entry, _ in entries.values()], [file for _, file in entries.values()])
+        entries.setdefault(entry.id, entry)
+    return list(entries.values())
 
 
 def environment_files(path: Path) -> Iterator[Path]:
@@ -82,7 +75,18 @@ def read_entry(
     facts, _ = check_source(source)
     name = facts.class_name or label
     where = "/".join(part for part in place.parts if part not in ("environments", "environment")) or label
-    return PoolEntry(source, name, f"{origin}/{where}", licence, modules)
+    return PoolEntry(source, name, f"{origin}/{where}", licence, tuple(sorted(imported_by(source) & set(modules))))
+
+
+def imported_by(source: str) -> set[str]:
+    """Names of the modules that a source imports, without their submodules."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level}
+    return {name.partition(".")[0] for name in names}
 
 
 def join_controller(source: str, controller: str) -> tuple[str, Finding | None]:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from evoenv.environment.answers import extract_answer
-from evoenv.sandbox.host import DEFAULT_IMPORTS, Sandbox
+from evoenv.sandbox.host import Sandbox
 from evoenv.sandbox.outcomes import Ok, Outcome, checked_instance, score_of
 from evoenv.sandbox.pool import Job, WorkerPool
 
@@ -128,9 +128,8 @@ class Scorer:
         return row
 
     def _job(self, environment_id: str, op: str, items: list[Any]) -> Job:
-        row = self._row(environment_id)
-        options = {"allowed_imports": [*DEFAULT_IMPORTS, *row["modules"]]} if row["modules"] else {}
-        return Job(self._source(environment_id), op, items, options=options)
+        self._row(environment_id)
+        return Job(self._source(environment_id), op, items)
 
     def _source(self, environment_id: str) -> str:
         """The text of an environment, refused where it is not the one that was verified."""
@@ -151,7 +150,8 @@ class Scorer:
         with self._lock:
             # A forked copy of a trainer must not talk to the processes of the original.
             if self._opened is None or self._opened[0] != os.getpid():
-                sandbox = Sandbox(allow_degraded=self._allow_degraded)
+                modules = sorted({module for row in self._rows.values() for module in row["modules"]})
+                sandbox = Sandbox(allow_degraded=self._allow_degraded, modules=modules)
                 self._opened = (os.getpid(), sandbox, WorkerPool(sandbox))
             return self._opened[2]
 

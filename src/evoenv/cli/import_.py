@@ -1,0 +1,159 @@
+"""`evoenv import SOURCE (--pool DIR | --run DIR)`: take environments in from elsewhere, each through validation."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evoenv.cli.common import console, print_json, visible
+from evoenv.cli.exchanging import add_trust_options, allowed_modules, progress_bar
+from evoenv.errors import InputError
+
+if TYPE_CHECKING:
+    from evoenv.exchange.bundle import PoolEntry
+
+SHOWN = 40
+"""So many refused environments are listed; --json lists all."""
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "import",
+        help="take environments in: RLVE-Gym, reasoning-gym, packed pools, any folder of environment files",
+        description="Validate environments from elsewhere and put those that pass into a packed pool or a run, with "
+        "origin and licence. What is there already stays as it is.",
+    )
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="an environment file, a folder of them, RLVE-Gym's Gym folder, a packed pool, an export, a run, `seeds`, "
+        "or reasoning-gym:NAME,NAME…",
+    )
+    place = parser.add_mutually_exclusive_group(required=True)
+    place.add_argument("--pool", type=Path, metavar="DIR", help="a packed pool, new or to be added to")
+    place.add_argument("--run", dest="run_directory", type=Path, metavar="DIR", help="a run, new or to be added to")
+    parser.add_argument("--preset", metavar="P", help="the configuration of a new run: nano, laptop, …")
+    parser.add_argument("--origin", metavar="TEXT", help="where they come from (default: the folder's name)")
+    parser.add_argument("--licence", metavar="SPDX", help="their licence (default: read off a LICENSE file)")
+    add_trust_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from evoenv.exchange.bundle import modules_of
+    from evoenv.exchange.checking import judged
+    from evoenv.sandbox.host import Sandbox
+
+    modules = allowed_modules(arguments)
+    check_place(arguments)
+    found = read_source_entries(arguments, modules)
+    with (
+        Sandbox(allow_degraded=arguments.allow_degraded, modules=modules_of(found)) as sandbox,
+        progress_bar("validating", quiet=arguments.json) as progress,
+    ):
+        entries = judged(found, sandbox, progress)
+    passed = [replace(entry, original=True, active=True) for entry in entries if entry.report.passed]
+    refused = [entry for entry in entries if not entry.report.passed]
+    added = land(arguments, passed) if passed else []
+    report(arguments, added, passed, refused)
+    return 0 if passed else 1
+
+
+def check_place(arguments: argparse.Namespace) -> None:
+    """Refuse, before any work, a place that cannot take environments."""
+    from evoenv.exchange.export import check_output
+    from evoenv.exchange.folder import POOL_NAME, read_pool
+    from evoenv.exchange.runs import is_run
+
+    directory: Path = arguments.pool or arguments.run_directory
+    if arguments.preset and (arguments.pool or is_run(directory)):
+        raise InputError("--preset configures a new run; leave it out")
+    if arguments.pool and (directory / POOL_NAME).is_file():
+        read_pool(directory)
+    elif not (arguments.run_directory and is_run(directory)):
+        check_output(directory, "--pool" if arguments.pool else "--run")
+
+
+def read_source_entries(arguments: argparse.Namespace, modules: tuple[str, ...]) -> list[PoolEntry]:
+    from evoenv.exchange.bundle import read_entries
+
+    scheme, colon, names = arguments.source.partition(":")
+    if scheme == "reasoning-gym" and colon:
+        other_suite = importlib.import_module("evoenv.exchange.from_reasoning_gym")
+        chosen = [name for name in names.split(",") if name]
+        found: list[PoolEntry] = other_suite.read_datasets(chosen, origin=arguments.origin, licence=arguments.licence)
+        return found
+    return read_entries(
+        arguments.source, trust=arguments.trust, origin=arguments.origin, licence=arguments.licence, modules=modules
+    )
+
+
+def land(arguments: argparse.Namespace, passed: Sequence[PoolEntry]) -> list[PoolEntry]:
+    """Put them where they are to go; returns those that were not there yet."""
+    from evoenv.config import load_config
+    from evoenv.exchange.folder import extend_pool
+    from evoenv.exchange.runs import create_run, extend_run, is_run
+    from evoenv.presets import preset
+
+    if arguments.pool:
+        return extend_pool(arguments.pool, passed)
+    if is_run(arguments.run_directory):
+        return extend_run(arguments.run_directory, passed)
+    create_run(arguments.run_directory, passed, load_config(*([preset(arguments.preset)] if arguments.preset else [])))
+    return list(passed)
+
+
+def report(
+    arguments: argparse.Namespace, added: Sequence[PoolEntry], passed: Sequence[PoolEntry], refused: Sequence[PoolEntry]
+) -> None:
+    place = arguments.pool or arguments.run_directory
+    if arguments.json:
+        print_json(
+            {
+                "output": str(place),
+                "imported": [described(entry) for entry in added],
+                "present": len(passed) - len(added),
+                "refused": [
+                    described(entry)
+                    | {
+                        "layer": entry.report.layer,
+                        "findings": [
+                            {
+                                "code": one.code,
+                                "message": one.message,
+                                "hint": hint_for(one.code, one.message, one.hint),
+                            }
+                            for one in entry.report.findings
+                        ],
+                    }
+                    for entry in refused
+                ],
+            }
+        )
+        return
+    screen = console(stderr=True)
+    for entry in refused[:SHOWN]:
+        first = entry.report.findings[0]
+        line = f"refused {entry.name} ({entry.origin}): {first.code} {first.message}; "
+        screen.print(visible(line + hint_for(first.code, first.message, first.hint)), markup=False, soft_wrap=True)
+    if len(refused) > SHOWN:
+        screen.print(f"… and {len(refused) - SHOWN} more; --json lists them all", markup=False)
+    present = f", {len(passed) - len(added)} there already" if len(passed) > len(added) else ""
+    line = f"imported {len(added)} of {len(passed) + len(refused)} environments into {place}{present}"
+    console().print(visible(line), markup=False, soft_wrap=True)
+
+
+def hint_for(code: str, message: str, hint: str) -> str:
+    """An import beyond the allow-list has another way out here than in a generator's response."""
+    if code != "L1.import":
+        return hint
+    module = message.rpartition("imports ")[2].partition(".")[0]
+    return f"if you trust the code, allow it by name: --allow-module {module}" if module else hint
+
+
+def described(entry: PoolEntry) -> dict[str, Any]:
+    return {"id": entry.id, "name": entry.name, "origin": entry.origin, "licence": entry.licence}
