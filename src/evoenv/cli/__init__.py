@@ -17,7 +17,21 @@ from evoenv.cli.common import visible
 from evoenv.errors import EvoEnvError
 
 NOT_WRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
-COMMANDS = ("train", "synth", "validate", "play", "envs", "report", "export", "warm_start", "doctor")
+COMMANDS = (
+    "train",
+    "synth",
+    "validate",
+    "play",
+    "envs",
+    "compare",
+    "eval",
+    "report",
+    "export",
+    "import_",
+    "pool",
+    "warm_start",
+    "doctor",
+)
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,33 @@ class Results:
             raise StoreError(
                 f"cannot write to {self.path}: {error.strerror}; make room and evaluate again: what is there is kept"
             ) from error
+
+
+def write_document(path: Path, document: Any) -> None:
+    """One JSON document, whole or not at all."""
+    write_lines(path, [document], indent=1)
+
+
+def write_lines(path: Path, entries: Iterable[Any], *, indent: int | None = None) -> int:
+    """JSON values, one after the other; written aside and renamed. How many there were."""
+    aside = path.with_name(f".{path.name}.partial")
+    count = 0
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with aside.open("w", encoding="utf-8") as stream:
+            for entry in entries:
+                stream.write(json.dumps(entry, indent=indent) + "\n")
+                count += 1
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(aside, path)
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {path}: {error.strerror or error}; make room, or choose another place"
+        ) from error
+    finally:
+        aside.unlink(missing_ok=True)
+    return count
 
 
 def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:

@@ -1,0 +1,239 @@
+"""`evoenv eval`: accuracy with confidence intervals, on environments or benchmark files; `evoenv eval convert`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evoenv.cli import driving
+from evoenv.cli.common import console, print_json
+from evoenv.cli.eval_subject import model_subject, run_subject
+from evoenv.cli.eval_view import ProgressBar, show
+from evoenv.errors import InputError, StoreError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evoenv.evaluation import Evaluation, Suite
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "eval",
+        help="accuracy with confidence intervals, on environments or benchmark files",
+        description="Ask a model every problem of one or more suites K times and grade the responses. Results are kept "
+        "sample by sample; the same command continues what was stopped.",
+    )
+    who = parser.add_argument_group("the model")
+    who.add_argument("--run", dest="run_directory", type=Path, metavar="DIR", help="a run: its newest checkpoint")
+    who.add_argument("--checkpoint", type=int, metavar="STEP", help="of the run, another step; 0: before training")
+    who.add_argument("--model", metavar="M", help="name, hub id or directory")
+    who.add_argument("--base-url", metavar="U", help="the OpenAI-compatible server that has the model")
+    who.add_argument(
+        "--set", dest="overrides", action="append", default=[], metavar="a.b=v",
+        help="one setting of model or endpoint; may be repeated",
+    )  # fmt: skip
+    what = parser.add_argument_group("the suites")
+    what.add_argument(
+        "--suite", dest="suites", action="append", default=[], metavar="S",
+        help="seeds, corpus:train, corpus:held-out, run:DIR, an environment file or a folder of them; "
+        "or FILE.jsonl of problems and answers, also as math:FILE, choice:FILE, program:FILE; may be repeated",
+    )  # fmt: skip
+    what.add_argument("--difficulties", default="0,1,2", metavar="L", help="levels of environments, as 0,1,2 or 0-3")
+    what.add_argument("--instances", type=int, default=4, metavar="N", help="per environment and level (4)")
+    what.add_argument("--programs", type=int, metavar="N", help="corpus programs in all")
+    what.add_argument("--per-family", type=int, metavar="N", help="corpus programs per family (1)")
+    what.add_argument("--limit", type=int, metavar="N", help="of a benchmark file, the first N problems")
+    what.add_argument("--problem-field", default="problem", metavar="F", help="of a benchmark file (problem)")
+    what.add_argument("--answer-field", default="answer", metavar="F", help="of a benchmark file (answer)")
+    what.add_argument("--id-field", default="id", metavar="F", help="of a benchmark file (id)")
+    what.add_argument("--seed", type=int, default=0, help="of instances, samples and intervals (0)")
+    how = parser.add_argument_group("sampling")
+    how.add_argument("--samples", type=int, default=1, metavar="K", help="per problem (1; the paper: 16)")
+    how.add_argument("--temperature", type=float, default=0.6, metavar="T", help="(0.6)")
+    how.add_argument("--top-p", type=float, default=0.95, metavar="P", help="(0.95)")
+    how.add_argument("--max-tokens", type=int, default=2048, metavar="N", help="per response (2048)")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="where results are kept, and continued from")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument(
+        "--allow-degraded", action="store_true",
+        help="run even where the kernel's isolation is incomplete (trusted models only)",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+    actions = parser.add_subparsers(metavar="convert", required=False)
+    add_convert_parser(actions)
+
+
+def add_convert_parser(actions: Any) -> None:
+    parser = actions.add_parser(
+        "convert",
+        help="make a suite of AIME, AMC, HMMT, BRUMO, BeyondAIME, GPQA or LiveCodeBench files",
+        description="Public benchmark files (jsonl, json, csv, parquet) into one JSONL file that --suite takes. "
+        "What a row is, its fields tell.",
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.jsonl")
+    parser.add_argument("--seed", type=int, default=0, help="of the order of GPQA's options (0)")
+    parser.add_argument("--since", metavar="DATE", help="LiveCodeBench: contests from this day on (2024-08-01)")
+    parser.add_argument("--until", metavar="DATE", help="LiveCodeBench: contests up to this day")
+    parser.set_defaults(run=run_convert)
+
+
+# --------------------------------------------------------------------------- evaluating
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if (arguments.run_directory is None) == (arguments.model is None):
+        raise InputError("eval needs --model M or --run DIR: who is to be evaluated?")
+    if not arguments.suites:
+        raise InputError("eval needs --suite S: seeds, corpus:held-out, run:DIR, a folder, or a JSONL file of problems")
+    if arguments.checkpoint is not None and arguments.run_directory is None:
+        raise InputError("--checkpoint is a step of a run; give --run DIR with it")
+    check_sampling(arguments)
+    driving.require_packages("numpy")
+    suites = find_suites(arguments)
+    subject = run_subject(arguments) if arguments.run_directory is not None else model_subject(arguments)
+    folder = arguments.output or subject.folder
+    from evoenv.evaluation import evaluate
+    from evoenv.evaluation.results import write_document
+    from evoenv.sandbox.host import Sandbox
+
+    screen = console(stderr=True)
+    documents: list[dict[str, Any]] = []
+    found: list[Evaluation] = []
+    with ExitStack() as stack:
+        stack.enter_context(driving.logged(screen))
+        sandbox = stack.enter_context(Sandbox(allow_degraded=arguments.allow_degraded))
+        policy, identity = subject.open()
+        stack.callback(policy.close)
+        for text, suite in suites.items():
+            results = folder / f"{file_name(text)}.jsonl"
+            with ProgressBar(screen, text) as progress:
+                try:
+                    evaluation = evaluate(
+                        policy, sandbox, suite,
+                        samples=arguments.samples, temperature=arguments.temperature, top_p=arguments.top_p,
+                        max_tokens=arguments.max_tokens, results=results, progress=progress, model=identity,
+                    )  # fmt: skip
+                except KeyboardInterrupt:
+                    progress.stop()
+                    screen.print(
+                        f"stopped; what was graded is in {results}, and the same command continues",
+                        markup=False, soft_wrap=True,
+                    )  # fmt: skip
+                    return driving.INTERRUPTED
+            document = {"model": identity, "results": str(results), **evaluation.to_json()}
+            write_document(results.with_suffix(".json"), document)
+            documents.append(document)
+            found.append(evaluation)
+            if subject.run is not None:
+                enter_in_run(*subject.run, evaluation, screen)
+    if arguments.json:
+        print_json({"model": subject.label, "output": str(folder), "suites": documents})
+    else:
+        show(subject.label, folder, found)
+    return 0
+
+
+def check_sampling(arguments: argparse.Namespace) -> None:
+    wrong = ""
+    if arguments.samples < 1:
+        wrong = f"--samples is {arguments.samples}; expected 1 or more"
+    elif not arguments.temperature >= 0 or arguments.temperature == float("inf"):
+        wrong = f"--temperature is {arguments.temperature}; expected 0 or more"
+    elif not 0 < arguments.top_p <= 1:
+        wrong = f"--top-p is {arguments.top_p}; expected more than 0 and at most 1"
+    elif arguments.max_tokens < 1:
+        wrong = f"--max-tokens is {arguments.max_tokens}; expected 1 or more"
+    elif arguments.temperature == 0 and arguments.samples > 1:
+        wrong = f"--temperature 0 gives the same response {arguments.samples} times; use --samples 1, or a temperature"
+    if wrong:
+        raise InputError(wrong)
+
+
+def find_suites(arguments: argparse.Namespace) -> dict[str, Suite]:
+    from evoenv.evaluation import Fields, find_suite
+
+    fields = Fields(arguments.problem_field, arguments.answer_field, arguments.id_field)
+    levels = parse_levels(arguments.difficulties)
+    return {
+        text: find_suite(
+            text,
+            difficulties=levels,
+            instances=arguments.instances,
+            seed=arguments.seed,
+            programs=arguments.programs if text.startswith("corpus:") else None,
+            per_family=arguments.per_family if text.startswith("corpus:") else None,
+            fields=fields,
+            limit=arguments.limit,
+            allow_degraded=arguments.allow_degraded,
+        )
+        for text in dict.fromkeys(arguments.suites)
+    }
+
+
+def parse_levels(text: str) -> tuple[int, ...]:
+    """`0,1,2` or `0-3`, or both: `0-2,5`."""
+    levels: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"\s*([0-9]{1,6})(?:-([0-9]{1,6}))?\s*", part, re.ASCII)
+        if found is None or (found[2] is not None and not int(found[1]) <= int(found[2]) <= int(found[1]) + 1000):
+            raise InputError(f"--difficulties is {text!r}; expected levels of 0 or more, as 0,1,2 or 0-3")
+        levels += range(int(found[1]), int(found[2] or found[1]) + 1)
+    return tuple(dict.fromkeys(levels))
+
+
+def file_name(text: str) -> str:
+    """A suite's words as the name of a file; a path keeps its last part and gets a digest of the whole."""
+    import hashlib
+
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text.rstrip("/").rpartition("/")[2]).strip("-.")[:60]
+    if re.fullmatch(r"seeds|corpus:(?:train|held-out)", text):
+        return text.replace(":", "-")
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    return f"{plain.removesuffix('.jsonl').removesuffix('.py') or 'suite'}-{digest}"
+
+
+def enter_in_run(directory: Path, step: int, evaluation: Evaluation, screen: Console) -> None:
+    """The held-out accuracy of a step, where `evoenv report` finds it."""
+    from evoenv.pool.store import Store
+
+    accuracy = evaluation.accuracy
+    if not accuracy.n:
+        return
+    try:
+        with Store.open(directory) as store:
+            store.record_evaluation(step, evaluation.suite, accuracy.mean, accuracy.low, accuracy.high, accuracy.n)
+    except StoreError as error:
+        screen.print(
+            f"the accuracy was not entered in the run ({error}); when it is free, the same command enters it",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+
+
+# --------------------------------------------------------------------------- converting
+
+
+def run_convert(arguments: argparse.Namespace) -> int:
+    from evoenv.evaluation.convert import convert
+    from evoenv.evaluation.results import write_lines
+
+    for flag in ("since", "until"):
+        value = getattr(arguments, flag)
+        if value is not None and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value, re.ASCII) is None:
+            raise InputError(f"--{flag} is {value!r}; expected a day as 2024-08-01")
+    output: Path = arguments.output
+    if output.suffix != ".jsonl":
+        raise InputError(f"-o is {str(output)!r}; expected a name that ends in .jsonl, as --suite wants it")
+    if output.exists():
+        raise InputError(f"{output} is there already; remove it, or choose another name")
+    rows = convert(arguments.files, seed=arguments.seed, since=arguments.since, until=arguments.until)
+    count = write_lines(output, rows)
+    if not count:
+        output.unlink()
+        raise InputError("no row was left to convert; check the files, --since and --until")
+    console(stderr=True).print(f"{count} problems in {output}", markup=False, soft_wrap=True)
+    return 0

@@ -1,0 +1,45 @@
+"""From the words of a command to a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from evoenv.errors import InputError
+from evoenv.evaluation.benchmarks import GRADERS, BenchmarkSuite, Fields, GraderName, benchmark_suite
+from evoenv.evaluation.environments import EnvironmentSuite, environment_suite
+
+
+def find_suite(
+    text: str,
+    *,
+    difficulties: Sequence[int],
+    instances: int,
+    seed: int,
+    programs: int | None = None,
+    per_family: int | None = None,
+    fields: Fields = Fields(),  # noqa: B008 - frozen
+    limit: int | None = None,
+    allow_degraded: bool = False,
+) -> EnvironmentSuite | BenchmarkSuite:
+    """A JSONL file of problems (`math:FILE`, `choice:FILE`, `program:FILE`, or FILE.jsonl), else environments."""
+    kind, _, rest = text.partition(":")
+    grader: GraderName | Literal["auto"] | None = next((name for name in GRADERS if name == kind and rest), None)
+    if grader is None and text.endswith(".jsonl"):
+        grader, rest = "auto", text
+    if grader is not None:
+        return benchmark_suite(
+            Path(rest),
+            name=text,
+            grader=grader,
+            fields=fields,
+            limit=limit,
+            seed=seed,
+            allow_degraded=allow_degraded,
+        )
+    if Path(text).suffix in (".json", ".csv", ".parquet"):
+        raise InputError(f"{text} is no suite yet; `evoenv eval convert {text} -o FILE.jsonl` makes one of it")
+    return environment_suite(
+        text, difficulties=difficulties, instances=instances, seed=seed, programs=programs, per_family=per_family
+    )
