@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from evoenv.warmstart.process import Progress
 
 CORPUS = "corpus"
+PLAIN_SECONDS = 30.0
+"""How often a line says how far it is, where no bar can."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -128,10 +131,17 @@ def _learn(
     )
     task = bar.add_task("tokens", total=recipe.learn.tokens, facts="")
 
+    said = time.monotonic()
+
     def watch(told: Progress) -> None:
-        bar.update(task, completed=told.tokens, facts=f"loss {told.loss:.3f}  {told.tokens_per_second:,.0f} tokens/s")
+        nonlocal said
+        facts = f"loss {told.loss:.3f}  {told.tokens_per_second:,.0f} tokens/s"
+        bar.update(task, completed=told.tokens, facts=facts)
         if told.held_out:
             screen.print(check_line(told), markup=False, soft_wrap=True)
+        elif not screen.is_terminal and time.monotonic() - said > PLAIN_SECONDS:
+            said = time.monotonic()
+            screen.print(f"{told.tokens:,} of {told.total:,} tokens  {facts}", markup=False, soft_wrap=True)
 
     stop = threading.Event()
 

@@ -1,0 +1,116 @@
+"""What one evoenv step costs with the small policy, and where the time goes.
+
+    python benchmarks/nano.py [--json] [--steps 2] [--model nano]
+
+- sampling: tokens per second of solver responses at 64 rows. Goal: 2,000 on two cores.
+- step: whole steps of the `nano` preset, review included (the preset leaves it out), by stage. Goal: 60 s on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from evoenv.admission.solver_prompt import solver_messages
+from evoenv.config import Config, load_config
+from evoenv.corpus import Author
+from evoenv.corpus.screen import load
+from evoenv.policy.embedder import MiniLMEmbedder
+from evoenv.policy.local.policy import LocalPolicy
+from evoenv.pool.store import Stage
+from evoenv.presets import preset
+from evoenv.records import Request, StepSummary
+from evoenv.run import advance, create, prepare
+from evoenv.sandbox.host import Sandbox
+
+ROWS = 64
+
+
+def sampling(policy: LocalPolicy, config: Config) -> dict[str, float]:
+    """Fresh instances of the corpus, answered with 64 rows at work."""
+    author = Author(1, "train")
+    requests = []
+    for number in range(4 * ROWS):
+        environment = load(author.compose(number % ROWS).source)
+        z, _ = environment._generate(number, 0)
+        messages = solver_messages(environment._prompt_generate(z))
+        requests.append(Request(f"r{number}", "solver", messages, max_tokens=config.solver.max_tokens, seed=number))
+    list(policy.sample(requests[:ROWS]))  # warm
+    began = time.perf_counter()
+    tokens = sum(len(sample.token_ids) for sample in policy.sample(requests))
+    seconds = time.perf_counter() - began
+    return {"rows": ROWS, "tokens": tokens, "seconds": seconds, "tokens_per_second": tokens / seconds}
+
+
+class StageClock:
+    """An observer that charges the time between two stages to the earlier one."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        self._current, self._since = "", time.perf_counter()
+
+    def stage(self, step: int, stage: Stage) -> None:
+        self._turn(stage)
+
+    def progress(self, step: int, stage: Stage, done: int, total: int) -> None:
+        pass
+
+    def summary(self, summary: StepSummary) -> None:
+        self._turn("")
+
+    def _turn(self, stage: str) -> None:
+        now = time.perf_counter()
+        if self._current:
+            self.seconds[self._current] += now - self._since
+        self._current, self._since = stage, now
+
+
+def step(policy: LocalPolicy, config: Config, steps: int) -> dict[str, Any]:
+    clock = StageClock()
+    with tempfile.TemporaryDirectory() as place, Sandbox() as sandbox:
+        store, config = create(Path(place) / "run", config)
+        embedder = MiniLMEmbedder(config.novelty.embedder, device="cpu")
+        with prepare(store, config, policy, sandbox, embedder, observer=clock) as run:
+            began = time.perf_counter()
+            summaries = advance(run, steps)
+            seconds = time.perf_counter() - began
+            overhead = [value for _, value in store.metric("time/overhead_share")]
+            admitted = sum(len(store.decisions(number)) for number in range(1, steps + 1))
+    done = len(summaries)
+    return {
+        "steps": done,
+        "seconds_per_step": seconds / done,
+        "stages": {name: value / done for name, value in clock.seconds.items()},
+        "share_beside_the_policy": sum(overhead) / len(overhead),
+        "candidates": admitted,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--model", default="nano")
+    arguments = parser.parse_args()
+    config = load_config(
+        preset("nano"), overrides=["review.enabled=true", f'model.name="{arguments.model}"', "run.steps=1000"]
+    )
+    policy = LocalPolicy.open(config.model, config.training, seed=0)
+    found = {"sampling": sampling(policy, config), "step": step(policy, config, arguments.steps)}
+    if arguments.json:
+        print(json.dumps(found, indent=1))
+        return
+    one, two = found["sampling"], found["step"]
+    print(f"sampling: {one['tokens_per_second']:,.0f} tokens/s at {ROWS} rows ({one['tokens']:,} tokens)")
+    print(f"step: {two['seconds_per_step']:.1f} s, of which {two['share_beside_the_policy']:.0%} beside the policy")
+    for name, seconds in two["stages"].items():
+        print(f"  {name:<12} {seconds:6.2f} s  {seconds / two['seconds_per_step']:5.0%}")
+
+
+if __name__ == "__main__":
+    main()
