@@ -17,7 +17,7 @@ from evoenv.cli.common import visible
 from evoenv.errors import EvoEnvError
 
 NOT_WRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
-COMMANDS = ("train", "synth", "validate", "play", "envs", "report", "export", "import_", "pool", "warm_start", "doctor")
+COMMANDS = (
     "train",
     "synth",
     "validate",
