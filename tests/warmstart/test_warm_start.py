@@ -27,7 +27,8 @@ pytestmark = pytest.mark.model
 
 SMALL = [
     "shape.vocabulary=600", "shape.hidden_size=64", "shape.intermediate_size=128", "shape.layers=2", "shape.heads=4",
-    "shape.kv_heads=2", "data.programs=30", "learn.tokens=24000", "learn.batch_tokens=1500", "learn.learning_rate=0.01", "checks.pairs=4",
+    "shape.kv_heads=2", "data.programs=30", "learn.tokens=24000", "learn.batch_tokens=1500",
+    "learn.learning_rate=0.01", "checks.pairs=4",
     "checks.every_tokens=12000", "checks.candidates=0", "checks.problems=0", "checks.reviews=0",
 ]  # fmt: skip
 
