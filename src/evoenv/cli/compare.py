@@ -1,0 +1,288 @@
+"""`evoenv compare`: curricula side by side at equal compute, over random seeds, on held-out suites."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evoenv.cli import driving
+from evoenv.cli.common import console, print_json
+from evoenv.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evoenv.comparison.orchestrate import Watcher
+    from evoenv.comparison.plan import Plan, RunPlan
+
+DEFAULT_PRESET = "nano"
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "compare",
+        help="curricula side by side: same model, compute and seeds; one table and figures",
+        description="Train one model by several curricula at equal compute, each with several random seeds, and "
+        "compare held-out accuracies. Start the same command again to continue: finished runs are not repeated, a "
+        "stopped one resumes.",
+    )
+    parser.add_argument(
+        "--curricula",
+        required=True,
+        metavar="A,B",
+        help="of untrained, fixed, rlve, dapo, r-zero, evoenv, evoenv-without-quality, evoenv-without-diversity",
+    )
+    parser.add_argument("--model", metavar="M", help="the model that every run starts from (model.name)")
+    parser.add_argument("--preset", metavar="P", help="a shipped configuration; nano where none is named")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML, on top of the preset")
+    parser.add_argument(
+        "--set", dest="overrides", action="append", default=[], metavar="a.b=v", help="one setting, for every run"
+    )
+    budget = parser.add_mutually_exclusive_group(required=True)
+    budget.add_argument("--steps", type=int, metavar="N", help="training steps of every run")
+    budget.add_argument("--tokens", type=int, metavar="N", help="tokens that every run may sample and train on")
+    parser.add_argument(
+        "--seeds", default="0,1,2", metavar="0,1,2", help="random seeds; each curriculum runs with each"
+    )
+    parser.add_argument(
+        "--suite",
+        dest="suites",
+        action="append",
+        required=True,
+        metavar="S",
+        help="held-out: corpus:held-out, seeds, run:DIR, a file or folder of environments, or a JSONL file of "
+        "problems; may be repeated",
+    )
+    parser.add_argument("--eval-every", type=int, default=0, metavar="N", help="evaluate every N steps as well")
+    parser.add_argument("--difficulties", default="0,1,2", metavar="0,1,2", help="levels of the suite's instances")
+    parser.add_argument("--instances", type=int, default=4, metavar="N", help="instances per environment and level")
+    parser.add_argument("--programs", type=int, metavar="N", help="corpus programs in all (one of every family)")
+    parser.add_argument("--samples", type=int, default=4, metavar="K", help="responses per instance")
+    parser.add_argument("--temperature", type=float, default=0.6, metavar="T", help="of the evaluation")
+    parser.add_argument("--top-p", type=float, default=0.95, metavar="P", help="of the evaluation")
+    parser.add_argument(
+        "--max-tokens", type=int, metavar="N", help="of a response in the evaluation (solver.max_tokens)"
+    )
+    parser.add_argument("--suite-seed", type=int, default=0, metavar="N", help="chooses instances and samples")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time, each on one core where N > 1")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="the comparison's directory")
+    parser.add_argument("--json", action="store_true", help="the results as one JSON document on stdout")
+    parser.add_argument("--plain", action="store_true", help="lines instead of bars")
+    parser.add_argument("--allow-degraded", action="store_true", help="run even where isolation is incomplete")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    driving.require_packages("numpy", "torch", "transformers")
+    require_matplotlib()
+    from evoenv.comparison.orchestrate import run_all
+    from evoenv.comparison.plan import settle
+    from evoenv.comparison.results import write_results
+
+    plan = make_plan(arguments)
+    check_plan(plan)
+    plan = settle(arguments.output, plan)
+    screen = console(stderr=True)
+    with ExitStack() as stack:
+        watcher = open_watcher(plan, arguments.output, screen, stack, plain=arguments.plain)
+        try:
+            run_all(arguments.output, plan, arguments.jobs, watcher)
+        except KeyboardInterrupt:
+            stack.close()
+            again = shlex.join(["evoenv", *sys.argv[1:]])
+            screen.print(f"stopped; nothing is lost. Continue: {again}", markup=False, soft_wrap=True)
+            return driving.INTERRUPTED
+        finally:
+            document = write_results(arguments.output, plan)
+    if arguments.json:
+        print_json(document)
+    else:
+        print((arguments.output / "table.md").read_text(encoding="utf-8"))
+        print(f"in {arguments.output}: table.md, table.csv, results.json, series.csv, compare.png, figures/, runs/")
+    return 0
+
+
+def require_matplotlib() -> None:
+    import importlib.util
+
+    if importlib.util.find_spec("matplotlib") is None:
+        raise InputError("matplotlib not found; install what figures need: pip install 'evoenv[report]'")
+
+
+def make_plan(arguments: argparse.Namespace) -> Plan:
+    """The plan that the flags describe; every flag is checked."""
+    from evoenv.comparison.plan import Plan, RunPlan, check_overrides, parse_names, parse_numbers, run_settings
+    from evoenv.config import to_mapping
+
+    names, seeds = parse_names(arguments.curricula), parse_numbers(arguments.seeds, "--seeds")
+    check_overrides(arguments.overrides)
+    at_least = {"--steps": 1, "--tokens": 1, "--eval-every": 0, "--instances": 1, "--programs": 1, "--samples": 1,
+                "--max-tokens": 1, "--jobs": 1}  # fmt: skip
+    for flag, least in at_least.items():
+        value = getattr(arguments, flag[2:].replace("-", "_"))
+        if value is not None and value < least:
+            raise InputError(f"{flag} is {value}; expected {least} or more")
+    if not 0 <= arguments.temperature <= 10 or not 0 < arguments.top_p <= 1:
+        raise InputError(
+            f"--temperature is {arguments.temperature:g} and --top-p is {arguments.top_p:g}; "
+            "expected a temperature from 0 on and a share above 0 and at most 1"
+        )
+    if len(set(arguments.suites)) < len(arguments.suites):
+        raise InputError("a --suite is named twice; name each once")
+    steps, tokens = arguments.steps or 0, arguments.tokens or 0
+    own = [f"model.name={arguments.model}"] if arguments.model else []
+    # A checkpoint is needed to resume and at the end, not for every step; a user's own setting comes later and wins.
+    own += [f"run.checkpoint_every={arguments.eval_every or 10}", "run.keep_checkpoints=1"]
+    own += arguments.overrides
+    runs, configs = [], []
+    for name in names:
+        for seed in seeds:
+            config = driving.load(arguments, DEFAULT_PRESET, [*own, *run_settings(name, seed, steps, tokens)])
+            configs.append(config)
+            runs.append(RunPlan(curriculum=name, seed=seed, config=to_mapping(config)))
+    return Plan(
+        model=configs[0].model.name,
+        steps=steps,
+        tokens=tokens,
+        eval_every=arguments.eval_every,
+        evaluation=_settings(arguments, configs[0].solver.max_tokens),
+        runs=tuple(runs),
+        allow_degraded=arguments.allow_degraded,
+    )
+
+
+def _settings(arguments: argparse.Namespace, max_tokens: int) -> Any:
+    from evoenv.comparison.plan import SuiteSettings, parse_numbers
+
+    return SuiteSettings(
+        suites=tuple(arguments.suites),
+        difficulties=parse_numbers(arguments.difficulties, "--difficulties"),
+        instances=arguments.instances,
+        programs=arguments.programs,
+        samples=arguments.samples,
+        temperature=arguments.temperature,
+        top_p=arguments.top_p,
+        max_tokens=arguments.max_tokens or max_tokens,
+        seed=arguments.suite_seed,
+    )
+
+
+def check_plan(plan: Plan) -> None:
+    """Refuse before any work what no run could do: curricula, suites, model."""
+    from evoenv.cli.train import check_trainable
+    from evoenv.comparison.plan import config_of
+    from evoenv.comparison.single import build_suites
+    from evoenv.policy.models import resolve_model
+
+    first = {run.curriculum: run for run in reversed(plan.runs)}
+    for one in first.values():
+        check_trainable(config_of(one))
+    build_suites(plan.evaluation, allow_degraded=plan.allow_degraded)
+    resolve_model(plan.model)
+
+
+# --------------------------------------------------------------------------- progress
+
+
+def open_watcher(plan: Plan, directory: Path, screen: Console, stack: ExitStack, *, plain: bool) -> Watcher:
+    from evoenv.comparison.plan import is_done
+
+    done = [run.name for run in plan.runs if is_done(directory, plan, run)]
+    screen.print(
+        f"{len(plan.runs)} runs of {plan.budget}, {len(done)} of them finished; in {directory}",
+        markup=False,
+        soft_wrap=True,
+    )
+    if screen.is_terminal and not plain and not os.environ.get("NO_COLOR"):
+        bars = Bars(plan, screen, done)
+        stack.callback(bars.close)
+        return bars
+    return Lines(plan, screen)
+
+
+class Lines:
+    """One line per evaluation, for logs and pipes."""
+
+    def __init__(self, plan: Plan, screen: Console) -> None:
+        self._plan, self._screen = plan, screen
+        self._began: dict[str, float] = {}
+
+    def _say(self, run: RunPlan, text: str) -> None:
+        self._screen.print(f"{run.name}: {text}", markup=False, highlight=False, soft_wrap=True)
+
+    def began(self, run: RunPlan) -> None:
+        self._began[run.name] = time.monotonic()
+        self._say(run, "begins")
+
+    def progress(self, run: RunPlan, facts: dict[str, Any]) -> None:
+        if "accuracy" in facts:
+            where = f"step {facts['step']:,}, {facts['tokens']:,} tokens"
+            self._say(run, f"{where}: {facts['accuracy']:.1%} on {facts['suite']}")
+
+    def ended(self, run: RunPlan, error: str | None) -> None:
+        from evoenv.cli.watching import duration
+
+        took = duration(time.monotonic() - self._began[run.name])
+        self._say(run, f"failed after {took}: {error}" if error else f"finished in {took}")
+
+
+class Bars:
+    """A bar for every run at work and one for all."""
+
+    def __init__(self, plan: Plan, screen: Console, done: list[str]) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        self._plan = plan
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[shown]}"),
+            console=screen,
+        )
+        self._total = plan.steps or plan.tokens
+        self._all = self._progress.add_task("all runs", total=len(plan.runs) * self._total, shown="")
+        self._finished = len(done)
+        self._tasks: dict[str, Any] = {}
+        self._at: dict[str, int] = {}
+        self._shown: dict[str, dict[str, str]] = {}
+        self._advance()
+        self._progress.start()
+
+    def began(self, run: RunPlan) -> None:
+        self._tasks[run.name] = self._progress.add_task(run.name, total=self._total, shown="")
+
+    def progress(self, run: RunPlan, facts: dict[str, Any]) -> None:
+        shown = self._shown.setdefault(run.name, {})
+        if facts.get("score") is not None:
+            shown["score"] = f"{facts['score']:.3f}"
+        if "accuracy" in facts:
+            shown[f"{facts['suite'][-16:]}"] = f"{facts['accuracy']:.1%}"
+        at = min(facts["step"] if self._plan.steps else facts["tokens"], self._total)
+        self._at[run.name] = at
+        text = "  ".join(f"{name} {value}" for name, value in shown.items())
+        self._progress.update(self._tasks[run.name], completed=at, shown=text)
+        self._advance()
+
+    def ended(self, run: RunPlan, error: str | None) -> None:
+        self._at.pop(run.name, None)
+        if error:
+            self._progress.update(self._tasks[run.name], shown=f"failed: {error}")
+        else:
+            self._finished += 1
+            self._progress.update(self._tasks[run.name], completed=self._total)
+        self._advance()
+
+    def _advance(self) -> None:
+        self._progress.update(self._all, completed=self._finished * self._total + sum(self._at.values()))
+
+    def close(self) -> None:
+        self._progress.stop()

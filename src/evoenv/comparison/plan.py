@@ -1,0 +1,243 @@
+"""What a comparison does, as one JSON file in its directory: the curricula, the seeds, the budget, the suites."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evoenv.config import Config, load_config, to_mapping
+from evoenv.errors import InputError, StoreError
+
+PLAN, RUNS, DONE, LOG, SERIES = "plan.json", "runs", "done.json", "log.txt", "series.csv"
+BASELINE = "untrained"
+UNBOUNDED_STEPS = 1_000_000_000
+"""The step limit of a run that a token budget ends."""
+
+VARIANTS: dict[str, tuple[str, ...]] = {
+    "untrained": ("curriculum.name=untrained",),
+    "fixed": ("curriculum.name=fixed",),
+    "rlve": ("curriculum.name=rlve",),
+    "dapo": ("curriculum.name=dapo",),
+    "r-zero": ("curriculum.name=r-zero",),
+    "evoenv": ("curriculum.name=evoenv", "generator.reward=full"),
+    "evoenv-without-quality": ("curriculum.name=evoenv", "generator.reward=without-quality"),
+    "evoenv-without-diversity": ("curriculum.name=evoenv", "generator.reward=without-diversity"),
+}
+"""What can be compared, and the settings that make it."""
+SET_BY_COMPARE = {
+    "run.seed": "--seeds",
+    "run.steps": "--steps",
+    "run.tokens": "--tokens",
+    "curriculum.name": "--curricula",
+    "generator.reward": "--curricula (evoenv-without-quality, evoenv-without-diversity)",
+    "run.candidates": "--steps or --tokens",
+}
+
+
+class SuiteSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How held-out accuracy is measured: the same problems and sampling seeds for every run and step."""
+
+    suites: tuple[str, ...]
+    difficulties: tuple[int, ...] = (0, 1, 2)
+    instances: int = 4
+    programs: int | None = None
+    """Corpus programs in all; None: one of every family."""
+    samples: int = 4
+    temperature: float = 0.6
+    top_p: float = 0.95
+    max_tokens: int = 1024
+    seed: int = 0
+
+
+class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """One run: a curriculum with a random seed."""
+
+    curriculum: str
+    seed: int
+    config: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return f"{self.curriculum}-seed{self.seed}"
+
+    @property
+    def trains(self) -> bool:
+        return self.curriculum != BASELINE
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole comparison. Exactly one of `steps` and `tokens` is not 0."""
+
+    model: str
+    steps: int = 0
+    tokens: int = 0
+    eval_every: int = 0
+    """Steps between evaluations; 0: at the start and at the end only."""
+    evaluation: SuiteSettings
+    runs: tuple[RunPlan, ...]
+    allow_degraded: bool = False
+
+    @property
+    def curricula(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(run.curriculum for run in self.runs))
+
+    @property
+    def budget(self) -> str:
+        return f"{self.steps:,} steps" if self.steps else f"{self.tokens:,} tokens"
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """`a,b,c` as names of curricula."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in VARIANTS:
+            near = difflib.get_close_matches(name, VARIANTS, n=1)
+            advice = f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(VARIANTS)}"
+            raise InputError(f"--curricula: there is no curriculum {name!r}; {advice}")
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"--curricula is {text!r}; expected different names, for example untrained,fixed,evoenv")
+    return tuple(names)
+
+
+def parse_numbers(text: str, flag: str) -> tuple[int, ...]:
+    """`0,1,2` as different numbers, none negative."""
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or min(numbers) < 0 or len(set(numbers)) < len(numbers):
+        raise InputError(f"{flag} is {text!r}; expected different whole numbers from 0 on, for example 0,1,2")
+    return tuple(numbers)
+
+
+def check_overrides(overrides: Sequence[str]) -> None:
+    for text in overrides:
+        key = text.partition("=")[0].strip()
+        if key in SET_BY_COMPARE:
+            raise InputError(f"--set {key}: a comparison sets it for each run; use {SET_BY_COMPARE[key]}")
+
+
+def run_settings(curriculum: str, seed: int, steps: int, tokens: int) -> list[str]:
+    """The settings that make one run of a comparison, as overrides."""
+    return [*VARIANTS[curriculum], f"run.seed={seed}", f"run.steps={steps or UNBOUNDED_STEPS}", f"run.tokens={tokens}"]
+
+
+# --------------------------------------------------------------------------- the directory
+
+
+def read_plan(directory: Path) -> Plan | None:
+    """The plan in `directory`, or None where there is none yet."""
+    try:
+        raw = (directory / PLAN).read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(f"cannot read {directory / PLAN}: {error.strerror}; choose another -o") from error
+    try:
+        return msgspec.json.decode(raw, type=Plan)
+    except msgspec.DecodeError as error:
+        raise InputError(f"{directory / PLAN} is not the plan of a comparison ({error}); choose another -o") from error
+
+
+def settle(directory: Path, plan: Plan) -> Plan:
+    """Write the plan down; where one is there already, make sure that this one continues it."""
+    before = read_plan(directory)
+    if before is None:
+        _check_empty(directory)
+    else:
+        _check_continues(directory, before, plan)
+        plan = _with_earlier_runs(before, plan)
+    write_json(directory / PLAN, msgspec.to_builtins(plan))
+    return plan
+
+
+def _check_empty(directory: Path) -> None:
+    place = directory.absolute()
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        raise InputError(f"-o {directory}: {place} is not a directory to write in; choose another")
+    if directory.is_dir() and any(directory.iterdir()):
+        raise InputError(f"-o {directory} is not empty and holds no comparison; choose another")
+
+
+def _check_continues(directory: Path, before: Plan, plan: Plan) -> None:
+    """More curricula, seeds, steps or tokens may be asked for; all that is measured must stay as it was."""
+    changed = [name for name in ("model", "eval_every", "evaluation") if getattr(before, name) != getattr(plan, name)]
+    if bool(before.steps) != bool(plan.steps):
+        changed.append("the kind of budget")
+    earlier = {run.name: run for run in before.runs}
+    for run in plan.runs:
+        if run.name in earlier:
+            changed += [f"{run.name}: {key}" for key in _differences(earlier[run.name].config, run.config)]
+    if changed:
+        raise InputError(
+            f"{directory} holds another comparison: {'; '.join(changed[:5])} differs. "
+            "Repeat the command as it was to continue it, or choose another -o"
+        )
+    if plan.steps < before.steps or plan.tokens < before.tokens:
+        raise InputError(f"{directory} was begun with {before.budget}; a budget can be raised, not lowered")
+
+
+_BUDGET = {"run.steps", "run.tokens"}
+
+
+def _differences(one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    # resolved again, so that a setting that did not exist when the comparison was begun has its default on both sides
+    a, b = to_mapping(load_config(one)), to_mapping(load_config(other))
+    keys = [f"{section}.{key}" for section in a for key in a[section] if a[section][key] != b[section][key]]
+    return [key for key in keys if key not in _BUDGET]
+
+
+def _with_earlier_runs(before: Plan, plan: Plan) -> Plan:
+    """Runs that were asked for before stay in the table, under the budget asked for now."""
+    named = {run.name for run in plan.runs}
+    kept = []
+    for run in before.runs:
+        if run.name not in named:
+            budget = {"steps": plan.steps or UNBOUNDED_STEPS, "tokens": plan.tokens}
+            kept.append(
+                RunPlan(
+                    curriculum=run.curriculum,
+                    seed=run.seed,
+                    config={**run.config, "run": {**run.config["run"], **budget}},
+                )
+            )
+    return msgspec.structs.replace(plan, runs=(*kept, *plan.runs))
+
+
+def config_of(run: RunPlan) -> Config:
+    return load_config(run.config)
+
+
+def run_directory(directory: Path, run: RunPlan) -> Path:
+    return directory / RUNS / run.name
+
+
+def is_done(directory: Path, plan: Plan, run: RunPlan) -> bool:
+    """Whether the run has reached the plan's budget and left its series."""
+    try:
+        state = msgspec.json.decode((run_directory(directory, run) / DONE).read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return False
+    return isinstance(state, dict) and state.get("budget") == [plan.steps, plan.tokens]
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Whole or not at all."""
+    write_bytes(path, msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_bytes(data)
+        os.replace(aside, path)
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}; check space and permissions") from error

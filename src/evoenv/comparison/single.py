@@ -1,0 +1,260 @@
+"""One run of a comparison, in a process of its own: train, evaluate on the way, leave a series behind.
+
+    python -m evoenv.comparison.single DIRECTORY RUN
+
+It tells its parent how far it is by JSON lines on stdout, and ends when its parent does (stdin closes): a comparison
+that is killed leaves nobody behind who holds on to its runs.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evoenv.comparison.plan import (
+    DONE,
+    SERIES,
+    Plan,
+    RunPlan,
+    SuiteSettings,
+    config_of,
+    read_plan,
+    run_directory,
+    write_bytes,
+    write_json,
+)
+from evoenv.comparison.series import Run, series, to_csv
+from evoenv.config import Config
+from evoenv.errors import EvoEnvError, InputError
+from evoenv.pool.store import Store
+from evoenv.stages.budget import is_finished, tokens_spent
+
+if TYPE_CHECKING:
+    from evoenv.evaluation import Evaluation, Suite
+    from evoenv.policy.local.policy import LocalPolicy
+    from evoenv.sandbox.host import Sandbox
+
+START = "start"
+
+
+def run_one(directory: Path, plan: Plan, run: RunPlan) -> None:
+    """Bring one run from wherever it is to the plan's budget."""
+    with ExitStack() as stack:
+        place = run_directory(directory, run)
+        config = config_of(run)
+        session = _Session(directory, plan, run, config, stack)
+        store = session.store = _open_store(place, config)
+        stack.callback(store.close)
+        session.evaluate_at(0)
+        if run.trains:
+            _train(session, stack)
+        rows = tuple(series(store, session.instances))
+        write_bytes(place / SERIES, to_csv([Run(run.curriculum, run.seed, rows)]).encode())
+        write_json(
+            place / DONE,
+            {"budget": [plan.steps, plan.tokens], "steps": store.last_step(), "tokens": tokens_spent(store)},
+        )
+
+
+def _open_store(place: Path, config: Config) -> Store:
+    from evoenv.run import create, reopen
+
+    if Store.begun(place):
+        return reopen(place, [f"run.steps={config.run.steps}", f"run.tokens={config.run.tokens}"])[0]
+    return create(place, config)[0]
+
+
+def _train(session: _Session, stack: ExitStack) -> None:
+    """Step by step to the budget. An evaluation that is due is made before the next step begins."""
+    from evoenv.cli.driving import open_embedder
+    from evoenv.run import advance, prepare
+
+    store, config, every = session.store, session.config, session.plan.eval_every
+    if is_finished(store, config) and session.is_evaluated(store.last_step()):
+        return
+    run = stack.enter_context(prepare(store, config, session.policy, session.sandbox, open_embedder(config)))
+    while True:
+        step, finished = store.last_step(), is_finished(store, config)
+        if step and (finished or (every and step % every == 0)):
+            session.evaluate_at(step)
+        if finished:
+            return
+        (summary,) = advance(run, steps=1)
+        shown = {name: summary.metrics.get(f"solver/{name}") for name in ("score", "zero_variance")}
+        tell(step=summary.step, tokens=tokens_spent(store), **shown)
+
+
+class _Session:
+    """What a run needs, each made when it is first asked for: a baseline whose numbers are known loads no model."""
+
+    store: Store
+
+    def __init__(self, directory: Path, plan: Plan, run: RunPlan, config: Config, stack: ExitStack) -> None:
+        self.directory, self.plan, self.run, self.config = directory, plan, run, config
+        self._stack = stack
+        self._policy: LocalPolicy | None = None
+        self._sandbox: Sandbox | None = None
+        self._suites: list[Suite] | None = None
+
+    @property
+    def policy(self) -> LocalPolicy:
+        if self._policy is None:
+            from evoenv.policy.local.policy import LocalPolicy
+
+            training = self.config.training if self.run.trains else None
+            self._policy = LocalPolicy.open(self.config.model, training, seed=self.run.seed, progress=False)
+            self._stack.callback(self._policy.close)
+        return self._policy
+
+    @property
+    def sandbox(self) -> Sandbox:
+        if self._sandbox is None:
+            from evoenv.sandbox.host import Limits, Sandbox
+
+            validation = self.config.validation
+            limits = Limits(cpu_s=validation.call_cpu_seconds, memory_mb=validation.memory_mb)
+            cores = int(os.environ.get("EVOENV_SANDBOX_WORKERS", "0")) or None
+            self._sandbox = Sandbox(limits, allow_degraded=self.plan.allow_degraded, workers=cores)
+            self._stack.enter_context(self._sandbox)
+        return self._sandbox
+
+    @property
+    def suites(self) -> list[Suite]:
+        if self._suites is None:
+            self._suites = build_suites(self.plan.evaluation, allow_degraded=self.plan.allow_degraded)
+        return self._suites
+
+    def instances(self, source: str, seeds: Any, difficulty: int) -> Any:
+        with self.sandbox.open(source) as worker:
+            return worker.instances(seeds, difficulty)
+
+    def is_evaluated(self, step: int) -> bool:
+        known = {item.suite for item in self.store.evaluations() if item.step == step}
+        return known >= set(self.plan.evaluation.suites)
+
+    def evaluate_at(self, step: int) -> None:
+        """Held-out accuracies of the policy as `step` left it, into the run's store and a small file each."""
+        known = {item.suite for item in self.store.evaluations() if item.step == step}
+        for index, name in enumerate(self.plan.evaluation.suites):
+            if name not in known:
+                found = self._start(index) if step == 0 else summary_of(self._evaluate(index))
+                self.store.record_evaluation(
+                    step, name, found["accuracy"], found["low"], found["high"], found["problems"]
+                )
+                place = run_directory(self.directory, self.run) / "evaluations"
+                write_json(place / f"step-{step:05d}-suite{index}.json", found)
+                tell(step=step, tokens=tokens_spent(self.store), accuracy=found["accuracy"], suite=name)
+
+    def _start(self, index: int) -> dict[str, Any]:
+        """The model before training is the same for all curricula and seeds: it is evaluated once for all of them."""
+        path = self.directory / START / f"suite{index}.json"
+        if not path.is_file():
+            write_json(path, summary_of(self._evaluate(index)))
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+
+    def _evaluate(self, index: int) -> Evaluation:
+        from evoenv.evaluation import evaluate
+
+        settings = self.plan.evaluation
+        return evaluate(
+            self.policy,
+            self.sandbox,
+            self.suites[index],
+            samples=settings.samples,
+            temperature=settings.temperature,
+            top_p=settings.top_p,
+            max_tokens=settings.max_tokens,
+        )
+
+
+def build_suites(settings: SuiteSettings, *, allow_degraded: bool = False) -> list[Suite]:
+    """Every suite by its name: environments, or a JSONL file of problems and answers."""
+    from evoenv.evaluation import environment_suite
+
+    suites: list[Suite] = []
+    for name in settings.suites:
+        if name.endswith(".jsonl"):
+            from evoenv.evaluation.benchmarks import benchmark_suite
+
+            suites.append(benchmark_suite(Path(name), name=name, seed=settings.seed, allow_degraded=allow_degraded))
+        else:
+            suites.append(
+                environment_suite(
+                    name,
+                    difficulties=settings.difficulties,
+                    instances=settings.instances,
+                    seed=settings.seed,
+                    programs=settings.programs if name.startswith("corpus:") else None,
+                )
+            )
+    return suites
+
+
+def summary_of(evaluation: Evaluation) -> dict[str, Any]:
+    """What is kept of an evaluation: the numbers in all and by environment, not every response."""
+    if not evaluation.accuracy.n:
+        reason = evaluation.bad[0].reason if evaluation.bad else "it is empty"
+        raise InputError(f"the suite {evaluation.suite} has no problem that can be posed: {reason}; choose another")
+    by_environment = {
+        group.name: {"accuracy": group.accuracy.mean, "family": group.family, "problems": group.accuracy.n}
+        for group in evaluation.by_environment.values()
+        if group.accuracy.n
+    }
+    return {
+        "suite": evaluation.suite,
+        "accuracy": evaluation.accuracy.mean,
+        "low": evaluation.accuracy.low,
+        "high": evaluation.accuracy.high,
+        "problems": evaluation.accuracy.n,
+        "samples": evaluation.samples,
+        "mean_score": evaluation.mean_score.mean,
+        "format_failures": evaluation.format_failures,
+        "truncated": evaluation.truncated,
+        "by_environment": by_environment,
+    }
+
+
+# --------------------------------------------------------------------------- the process
+
+
+def tell(**facts: Any) -> None:
+    """One JSON line for the parent."""
+    print(json.dumps(facts), flush=True)
+
+
+def end_with_parent() -> None:
+    """Stop at once when stdin closes: whoever started this run is gone. A run loses nothing by it."""
+
+    def wait() -> None:
+        while os.read(0, 1024):  # not through sys.stdin, whose lock the interpreter wants when it ends
+            pass
+        os._exit(3)
+
+    threading.Thread(target=wait, daemon=True, name="evoenv-parent").start()
+
+
+def main(arguments: list[str]) -> int:
+    directory, name = Path(arguments[0]), arguments[1]
+    end_with_parent()
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(message)s")
+    try:
+        plan = read_plan(directory)
+        run = next((run for run in plan.runs if run.name == name), None) if plan else None
+        if plan is None or run is None:
+            raise InputError(f"{directory} holds no comparison with a run {name!r}")
+        run_one(directory, plan, run)
+    except EvoEnvError as error:
+        tell(error=str(error))
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,164 @@
+"""What a comparison comes to: means over seeds with intervals, and differences to the untrained model, seed by seed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evoenv.comparison.plan import BASELINE, Plan
+from evoenv.comparison.series import ACCURACY, Run
+
+T_975 = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+"""The 97.5% point of Student's t for 1, 2, … degrees of freedom; beyond the table 1.96 and a little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over random seeds; `half` is half the width of its 95% interval, None where one seed says nothing."""
+
+    mean: float
+    half: float | None
+    n: int
+
+    def to_json(self) -> dict[str, Any]:
+        low, high = (None, None) if self.half is None else (self.mean - self.half, self.mean + self.half)
+        return {"mean": self.mean, "low": low, "high": high, "n": self.n}
+
+
+def mean_of(values: Sequence[float]) -> Mean:
+    """Student's interval: seeds are few, and a normal one would be far too narrow."""
+    count = len(values)
+    mean = math.fsum(values) / count
+    if count < 2:
+        return Mean(mean, None, count)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
+    point = T_975[count - 2] if count - 2 < len(T_975) else 1.96 + 2.4 / (count - 1)
+    return Mean(mean, point * deviation / math.sqrt(count), count)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One curriculum on one suite."""
+
+    curriculum: str
+    suite: str
+    seeds: tuple[int, ...]
+    steps: Mean
+    tokens: Mean
+    start: Mean
+    final: Mean
+    difference: Mean | None
+    """Final accuracy less the untrained model's, paired by seed; None without an untrained run of the same seeds."""
+    best: Mean
+    """The highest of the accuracies on the way, for an eye on instability; choosing by it would be cheating."""
+    training: Mean | None
+    """Mean training score of the last tenth of the steps."""
+
+    def to_json(self) -> dict[str, Any]:
+        values = {
+            name: None if (value := getattr(self, name)) is None else value.to_json()
+            for name in ("steps", "tokens", "start", "final", "difference", "best", "training")
+        }
+        return {"curriculum": self.curriculum, "suite": self.suite, "seeds": list(self.seeds), **values}
+
+
+def lines_of(plan: Plan, runs: Sequence[Run]) -> list[Line]:
+    """The table, suite by suite, curricula in the order in which they were asked for."""
+    found: list[Line] = []
+    for suite in plan.evaluation.suites:
+        column = ACCURACY + suite
+        finals = {(run.curriculum, run.seed): run.column(column)[-1][1] for run in runs if run.column(column)}
+        for name in plan.curricula:
+            own = [run for run in runs if run.curriculum == name and run.column(column)]
+            if own:
+                found.append(_line(name, suite, own, finals))
+    return found
+
+
+def _line(name: str, suite: str, own: Sequence[Run], finals: Mapping[tuple[str, int], float]) -> Line:
+    column = ACCURACY + suite
+    accuracies = [[value for _, value in run.column(column)] for run in own]
+    differences = [finals[name, run.seed] - finals[BASELINE, run.seed] for run in own if (BASELINE, run.seed) in finals]
+    training = [score for run in own if (score := last_tenth(run, "train_score")) is not None]
+    return Line(
+        curriculum=name,
+        suite=suite,
+        seeds=tuple(run.seed for run in own),
+        steps=mean_of([run.rows[-1]["step"] for run in own]),
+        tokens=mean_of([run.rows[-1]["tokens"] for run in own]),
+        start=mean_of([values[0] for values in accuracies]),
+        final=mean_of([values[-1] for values in accuracies]),
+        difference=mean_of(differences) if differences and name != BASELINE else None,
+        best=mean_of([max(values) for values in accuracies]),
+        training=mean_of(training) if training else None,
+    )
+
+
+def last_tenth(run: Run, column: str) -> float | None:
+    values = [value for _, value in run.column(column)]
+    tail = values[-max(1, len(values) // 10) :]
+    return math.fsum(tail) / len(tail) if tail else None
+
+
+# --------------------------------------------------------------------------- as text
+
+
+def to_markdown(plan: Plan, lines: Sequence[Line]) -> str:
+    settings = plan.evaluation
+    parts = [f"Model {plan.model}, {plan.budget} per run.", ""]
+    for suite in settings.suites:
+        how = f"{settings.samples} samples a problem, temperature {settings.temperature:g}"
+        parts += [
+            f"Held-out accuracy on `{suite}`: {how}; mean over seeds ± half of the 95% interval (Student's t).",
+            "",
+            "| curriculum | seeds | steps | tokens | at the start | at the end | against untrained | training score |",
+            "|---|---|---|---|---|---|---|---|",
+        ]
+        for line in lines:
+            if line.suite == suite:
+                cells = [
+                    line.curriculum,
+                    str(len(line.seeds)),
+                    f"{line.steps.mean:,.0f}",
+                    f"{line.tokens.mean:,.0f}",
+                    share(line.start),
+                    share(line.final),
+                    "–" if line.difference is None else share(line.difference, signed=True),
+                    "–" if line.training is None else share(line.training),
+                ]
+                parts.append(f"| {' | '.join(cells)} |")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def share(value: Mean, *, signed: bool = False) -> str:
+    """`31.2% ± 4.0`: points of a hundred."""
+    shown = f"{100 * value.mean:+.1f}" if signed else f"{100 * value.mean:.1f}%"
+    return shown if value.half is None else f"{shown} ± {100 * value.half:.1f}"
+
+
+def to_csv(lines: Sequence[Line]) -> str:
+    """Every number of the table, as shares of one."""
+    names = ("steps", "tokens", "start", "final", "difference", "best", "training")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(
+        ["curriculum", "suite", "seeds", *(f"{name}_{part}" for name in names for part in ("mean", "half"))]
+    )
+    for line in lines:
+        row: list[Any] = [line.curriculum, line.suite, len(line.seeds)]
+        for name in names:
+            value: Mean | None = getattr(line, name)
+            row += (
+                ["", ""] if value is None else [f"{value.mean:.6g}", "" if value.half is None else f"{value.half:.6g}"]
+            )
+        writer.writerow(row)
+    return buffer.getvalue()
