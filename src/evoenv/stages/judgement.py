@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from evoenv.admission.calibration import calibrate, calibration_seeds
-from evoenv.admission.review import Probe, read_review, review_messages
+from evoenv.admission.review import Probe, read_review
 from evoenv.admission.solver_prompt import solver_messages
 from evoenv.environment.answers import extract_answer
 from evoenv.pool.state import starting_level
@@ -25,16 +25,10 @@ from evoenv.records import (
     derive_seed,
     environment_id,
 )
-from evoenv.sandbox.host import EnvironmentWorker
 from evoenv.stages.context import Run
+from evoenv.stages.reviewing import fitting_review, review_instances, review_probes
 from evoenv.stages.sampling import ask, prompt_tokens
 from evoenv.stages.synthesis import Proposed
-from evoenv.validation import probes
-from evoenv.validation.evidence import Drawn, Evidence
-
-REVIEW_INSTANCES = 2
-PROBES_SHOWN = (("changed", 6), ("foreign", 1), ("flooded", 2), ("malformed", 2), ("empty", 1))
-"""How many wrong answers of each kind a reviewer is shown: enough to see a careless scorer, not a wall of text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,27 +86,13 @@ def _prepare(run: Run, step: int, candidate: Candidate) -> _Case:
         shown: tuple[Instance, ...] = ()
         found: tuple[Probe, ...] = ()
         if run.config.review.enabled:
-            # the first at level 0: small enough to be traced by hand
-            samples = [
-                *worker.instances([derive_seed(run.seed, identity, "review", step, 0)], 0),
-                *worker.instances([derive_seed(run.seed, identity, "review", step, 1)], level),
-            ]
-            shown = tuple(instance for instance in samples if instance is not None)
-            found = review_probes(run, candidate.source, worker, shown)
+            numbers = (
+                derive_seed(run.seed, identity, "review", step, 0),
+                derive_seed(run.seed, identity, "review", step, 1),
+            )
+            shown = review_instances(worker, numbers, level)
+            found = review_probes(run.sandbox, candidate.source, worker, shown)
     return _Case(candidate, candidate.source, shown, found, seeds, calibration, level)
-
-
-def review_probes(run: Run, source: str, worker: EnvironmentWorker, instances: Sequence[Instance]) -> tuple[Probe, ...]:
-    """The reference of each instance and a choice of wrong answers, with their scores."""
-    drawn = [Drawn(item.seed, item.difficulty, item.prompt, item.latent, item.reference) for item in instances]
-    evidence = Evidence(worker, lambda **options: run.sandbox.open(source, **options), drawn=drawn)
-    solved, _, _ = probes.solve(evidence, drawn)
-    found = [Probe("the reference", one.text, 1.0) for one in solved]
-    wrong = probes.wrong_answers(evidence, solved, probes.answer_options(solved))
-    for kind, count in PROBES_SHOWN:
-        scored = [probe for probe in getattr(wrong, kind) if probe.score is not None]
-        found += [Probe(probe.kind.replace(":", ": "), probe.text, probe.score or 0.0) for probe in scored[:count]]
-    return tuple(found)
 
 
 def _review_request(run: Run, case: _Case) -> list[Asked]:
@@ -133,15 +113,13 @@ def _review_request(run: Run, case: _Case) -> list[Asked]:
 
 
 def _fitting_review(run: Run, case: _Case) -> tuple[Message, ...] | None:
-    """The review prompt, with fewer instances and probes where it would be too long.
-
-    None where not even the source fits: such a candidate goes without reviews, which refuses it.
-    """
-    for instances, found in ((case.review, case.probes), (case.review[:1], case.probes), (case.review[:1], ())):
-        messages = review_messages(case.source, instances, found)
-        if prompt_tokens(run, messages) <= run.config.review.max_prompt_tokens:
-            return messages
-    return None
+    return fitting_review(
+        case.source,
+        case.review,
+        case.probes,
+        lambda messages: prompt_tokens(run, messages),
+        run.config.review.max_prompt_tokens,
+    )
 
 
 def fits_solver(run: Run, instance: Instance | None) -> bool:

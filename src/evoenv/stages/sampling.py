@@ -11,7 +11,7 @@ from dataclasses import replace
 from evoenv.admission.generator_prompt import CHARS_PER_TOKEN
 from evoenv.errors import PolicyError
 from evoenv.pool.store import Asked, Purpose, SampleKey, Stage
-from evoenv.ports import CountsTokens
+from evoenv.ports import CountsTokens, Policy
 from evoenv.records import Message, Request, Sample
 from evoenv.stages.context import Run
 
@@ -24,10 +24,14 @@ _COUNTING = threading.Lock()
 
 
 def prompt_tokens(run: Run, messages: Sequence[Message]) -> int:
+    return tokens_for(run.policy, messages)
+
+
+def tokens_for(policy: Policy, messages: Sequence[Message]) -> int:
     """How long a prompt is for this policy; a fair guess where the policy cannot say."""
-    if isinstance(run.policy, CountsTokens):
+    if isinstance(policy, CountsTokens):
         with _COUNTING:
-            return run.policy.prompt_tokens(messages)
+            return policy.prompt_tokens(messages)
     return 1 + sum(len(message.content.encode("utf-8", "replace")) for message in messages) // CHARS_PER_TOKEN
 
 
