@@ -42,6 +42,7 @@ class Series:
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
     dots: bool = False
+    """Measured only where `low` is known: dots with intervals there, and a plain line between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A forest along steps: `links` join (parent, child) by position in `nodes`, the first kind strong, the others faint."""
+    """A forest along steps; `links` and `faint` join (parent, child) by their positions in `nodes`."""
 
     nodes: Sequence[Node]
     links: Sequence[tuple[int, int]]
@@ -160,6 +161,11 @@ class Figure:
     legend: Literal["series", "none"] = "series"
 
 
+def is_measured(series: Series, index: int) -> bool:
+    """Whether the value is a measurement, not a point on the line between two."""
+    return not series.dots or not series.low or series.low[index] is not None
+
+
 def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
     """Round values from at or below `low` to at or above `high`."""
     from math import ceil, floor, log10
@@ -186,3 +192,9 @@ def label_every(count: int, room: int) -> int:
     if count <= room:
         return 1
     return next(n for n in (2, 5, 10, 20, 25, 50, 100, 200, 500, 1000, 10**9) if count / n <= room)
+
+
+def is_labelled(labels: Sequence[str], index: int, every: int) -> bool:
+    """Whether the mark gets its label where every n-th does: round numbers are preferred."""
+    text = labels[index]
+    return int(text) % every == 0 if every > 1 and text.isdigit() else index % every == 0

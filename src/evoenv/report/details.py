@@ -26,7 +26,12 @@ STEPS_HELD = 12
 RESPONSES_SHOWN = 4
 _PROBES = "\n## What the scorer gave to some answers\n"
 _STEPS = "\n## Review in four steps\n"
-_PROBE = re.compile(r"^(.*?): (.+) -> (-?[\d.]+(?:e[+-]?\d+)?)$")
+_PROBE = re.compile(r"""^(.*?): (['"].*) -> (-?[\d.]+(?:e[+-]?\d+)?)$""")
+_INSTANCE = re.compile(
+    r"^## Instance \d+ \(seed (\d+), difficulty (\d+)\)\n\nRendered prompt:\n(`{3,})[^\n]*\n(.*?)\n\3\n\n"
+    r"Values behind it, and the reference answer:\n(`{3,})[^\n]*\nvalue \| is \| shown in the prompt\n(.*?)\n\5$",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 @dataclass(slots=True)
@@ -133,7 +138,7 @@ class _Reader:
             for text, score in self._store.replies(name):
                 calibration.append([self._task(name) if index < GROUPS_SHOWN else "", *_reply(text, score)])
         return {
-            "instances": cut(instances, 2 * TEXT_CUT),
+            "instances": instances,
             "probes": probes,
             "reviews": [[item.verdict, cut(item.text)] for item in reviews],
             "calibration": calibration,
@@ -185,15 +190,27 @@ def _around(candidate: Candidate) -> str:
     return cut(candidate.response, 2 * TEXT_CUT)
 
 
-def read_evidence(prompt: str) -> tuple[str, list[list[Any]]]:
-    """Instances and probes out of a review prompt; what does not look like one gives nothing."""
+def read_evidence(prompt: str) -> tuple[list[list[Any]], list[list[Any]]]:
+    """Instances (seed, difficulty, prompt, rows of values) and probes (kind, answer, score) out of a review prompt.
+
+    What does not look like one gives nothing: the page has the words that are there, it never fails over them.
+    """
     head, mark, tail = prompt.rpartition(_PROBES)
     if not mark:
-        return "", []
-    start = head.rfind("\n## Instance 1 ")
+        return [], []
+    instances = []
+    for found in _INSTANCE.finditer(head):
+        rows = [_value_row(line) for line in found[6].splitlines()]
+        instances.append([found[1], int(found[2]), cut(found[4]), rows])
     probes = []
     for line in tail.partition(_STEPS)[0].splitlines():
-        found = _PROBE.match(line)
-        if found:
-            probes.append([found[1], found[2], float(found[3])])
-    return (head[start:].strip() if start >= 0 else ""), probes
+        if probe := _PROBE.match(line):
+            probes.append([probe[1], probe[2], float(probe[3])])
+    return instances, probes
+
+
+def _value_row(line: str) -> list[str]:
+    """What a value is called, what it is, and whether the prompt shows it; the value itself may hold bars."""
+    path, _, rest = line.partition(" | ")
+    value, _, shown = rest.rpartition(" | ")
+    return [path, value, shown]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from evoenv.pool.tags import prototypes_of
-from evoenv.report.reading import FUNNEL, REFUSED, STATES, RunData
+from evoenv.report.reading import FUNNEL, REFUSED, STATES, RunData, Step
 from evoenv.validation.codes import CODES
 
 ROWS_SHOWN = 6
@@ -120,10 +120,33 @@ def _proposed(data: RunData) -> Paragraph:
     lines = [f"{plural(counts[0], 'candidate')}; passed: {path}."]
     if len(rewards) > 1:
         lines.append(
-            f"Mean generator reward {_signed(rewards[0][1])} at step {rewards[0][0]}, {_signed(rewards[-1][1])} at step "
-            f"{rewards[-1][0]}."
+            f"Mean generator reward {_signed(rewards[0][1])} at step {rewards[0][0]}, "
+            f"{_signed(rewards[-1][1])} at step {rewards[-1][0]}."
         )
-    return "Proposed", lines, []
+    return "Proposed", lines, _progress(data)
+
+
+def _progress(data: RunData) -> list[Sequence[str]]:
+    """How the generator changed: the first and the last tenth of the steps (ten of a hundred, as in the paper)."""
+    steps = [step for step in data.steps if step.finished and any(step.fates.values())]
+    if len(steps) < 2:
+        return []
+    width = max(1, len(steps) // 10)
+    first, last = steps[:width], steps[-width:]
+    rows: list[Sequence[str]] = [("of the candidates", _steps_words(first), _steps_words(last), "change in points")]
+    for index in range(1, len(FUNNEL)):
+        before, after = (
+            sum(step.funnel[index] for step in part) / sum(step.funnel[0] for step in part) for part in (first, last)
+        )
+        words = FUNNEL[index] if FUNNEL[index] == "admitted" else f"pass {FUNNEL[index]}"
+        change = f"{(after - before) * 100:+.1f}".replace("-", "−")
+        rows.append((words, f"{before:.1%}", f"{after:.1%}", change))
+    return rows
+
+
+def _steps_words(steps: Sequence[Step]) -> str:
+    first, last = steps[0].number, steps[-1].number
+    return f"step {first}" if first == last else f"steps {first}–{last}"
 
 
 def _refused(data: RunData) -> Paragraph:

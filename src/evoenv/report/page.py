@@ -1,9 +1,9 @@
 """One HTML file out of a run: static words and figures, one block of data, one script, one style sheet.
 
-Candidate text is hostile: it may hold `</script>`, markup, event handlers, control characters. Three walls keep it text:
-static parts are escaped here; the data block has no `<`, `>` or `&` at all; and the script only ever sets `textContent`.
-A fourth stands behind them: the content security policy runs no script but the one whose hash it names, and allows no
-request whatsoever.
+Candidate text is hostile: it may hold `</script>`, markup, event handlers, control characters. Three walls keep it
+text: static parts are escaped here; the data block has no `<`, `>` or `&` at all; and the script only ever sets text,
+never markup. A fourth stands behind them: the content security policy runs no script but the one whose hash it names,
+and allows no request whatsoever.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ LISTED_AT_MOST = 20_000
 ROWS_EMBEDDED = 500
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 _FIELDS = (
-    "id name state step layer tags codes parents rate quality diversity reward similarity nearest batch entry_similarity "
-    "original environment epochs level admitted retired"
+    "id name state step layer tags codes parents rate quality diversity reward similarity nearest batch "
+    "entry_similarity original environment epochs level admitted retired"
 ).split()
 SECTIONS = (
     ("proposing", "Proposing", ("funnel", "funnel_by_step", "rejections")),
@@ -86,7 +86,7 @@ def render(data: RunData, figures: Sequence[Figure], details: Details, overview:
 <code>{escape(data.directory)}</code>. This file needs no network; the PNG and CSV of every figure stand in
 <code>figures/</code> beside it.</p></footer>
 <div id="tip" role="tooltip" hidden></div>
-<noscript><p class="noscript">The figures and the summary above need no script; the list of environments does.</p></noscript>
+<noscript><p class="noscript">Summary and figures need no script; the list of environments does.</p></noscript>
 <script id="data" type="application/json">{block}</script>
 <script>{script}</script>
 </body>
@@ -228,7 +228,8 @@ def _rows(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _section(key: str, title: str, figures: Sequence[Figure]) -> str:
-    return f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{title}</h2>{"".join(map(_figure, figures))}</section>'
+    inside = "".join(map(_figure, figures))
+    return f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{title}</h2>{inside}</section>'
 
 
 def _figure(figure: Figure) -> str:
@@ -250,20 +251,22 @@ def _list(data: RunData, details: Details) -> str:
     listed = len(listed_entries(data))
     if listed < len(data.entries):
         notes.append(
-            f"Listed are {listed:,} of {len(data.entries):,} entries: all that were admitted and the newest of the rest. "
-            "The file candidates.csv has all of them."
+            f"Listed are {listed:,} of {len(data.entries):,} entries: all that were admitted and the newest of the "
+            "rest. The file candidates.csv has all of them."
         )
     shown = len(details.by_entry)
     if details.left_out:
         notes.append(
-            f"To keep this file small, sources and texts are embedded for {shown:,} of {len(data.entries):,} entries, some of "
-            "every fate, the newest first. The rest is in the run's store."
+            f"To keep this file small, sources and texts are embedded for {shown:,} of {len(data.entries):,} entries, "
+            "some of every fate, the newest first. The rest is in the run's store."
         )
     lines = "".join(f'<p class="note" role="note">{escape(note)}</p>' for note in notes)
-    return f"""<section id="environments" aria-labelledby="environments-h"><h2 id="environments-h">Environments and candidates</h2>
+    return f"""<section id="environments" aria-labelledby="environments-h">
+<h2 id="environments-h">Environments and candidates</h2>
 {lines}
 <form id="filters" role="search" aria-label="Filter the list">
-<label>Search<input id="query" type="search" autocomplete="off" spellcheck="false" placeholder="name, code, tag or source"></label>
+<label>Search<input id="query" type="search" autocomplete="off" spellcheck="false"
+placeholder="name, finding, tag or source"></label>
 <label>State<select id="state"><option value="">All</option></select></label>
 <label>Tag<select id="tag"><option value="">All</option></select></label>
 <label>Sort by<select id="sort">
@@ -295,6 +298,7 @@ def _configuration(data: RunData) -> str:
     )
     parts.append(f"<div><h3>versions</h3><table>{rows}</table></div>")
     return (
-        '<section id="configuration" aria-labelledby="configuration-h"><h2 id="configuration-h">Configuration and versions'
-        f'</h2><p class="lead">As the run has resolved them.</p><div class="settings">{"".join(parts)}</div></section>'
+        '<section id="configuration" aria-labelledby="configuration-h">'
+        '<h2 id="configuration-h">Configuration and versions</h2>'
+        f'<p class="lead">As the run has resolved them.</p><div class="settings">{"".join(parts)}</div></section>'
     )

@@ -11,7 +11,19 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from evoenv.report.charts import PALETTE, Bars, Columns, Figure, Heat, Lines, Panel, Spans, Tree, label_every
+from evoenv.report.charts import (
+    PALETTE,
+    Bars,
+    Columns,
+    Figure,
+    Heat,
+    Lines,
+    Panel,
+    Spans,
+    Tree,
+    is_measured,
+    label_every,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,9 +110,10 @@ def _lines(ax: Axes, panel: Lines) -> None:
     for series in panel.series:
         colour = _colour(series.colour)
         marker = "o" if series.dots or len(panel.x) <= 12 else None
+        measured = [index for index in range(len(panel.x)) if is_measured(series, index)]
         ax.plot(
             panel.x, _numbers(series.values), color=colour, linestyle=_dash(series.dash), linewidth=1.8,
-            marker=marker, markersize=4, label=_plain(series.name),
+            marker=marker, markersize=4, markevery=measured, label=_plain(series.name),
         )  # fmt: skip
         if series.low and series.dots:
             places = [i for i, value in enumerate(series.low) if value is not None]

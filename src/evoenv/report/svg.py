@@ -15,6 +15,8 @@ from evoenv.report.charts import (
     Series,
     Spans,
     Tree,
+    is_labelled,
+    is_measured,
     label_every,
     nice_ticks,
     tick_words,
@@ -38,7 +40,7 @@ def draw(figure: Figure) -> str:
     for panel in figure.panels:
         legend = list(panel.series) if isinstance(panel, (Lines, Columns)) else []
         if len(legend) > 1:
-            drawn, height = _legend(legend, y)
+            drawn, height = _legend(legend, y, isinstance(panel, Lines))
             parts.append(drawn)
             y += height
         body, height = _panel(panel)
@@ -85,14 +87,14 @@ def _tip(words: str) -> str:
     return f' data-tip="{escape(words)}"' if words else ""
 
 
-def _legend(series: Sequence[Series], top: float) -> tuple[str, float]:
+def _legend(series: Sequence[Series], top: float, lines: bool) -> tuple[str, float]:
     parts: list[str] = []
     x, y = float(LEFT), top + 12
     for item in series:
         width = 26 + len(item.name) * CHARACTER + 16
         if x + width > WIDTH and x > LEFT:
             x, y = float(LEFT), y + LEGEND_ROW
-        if item.dash or item.dots or item.low:
+        if lines:
             dash = f' stroke-dasharray="{item.dash}"' if item.dash else ""
             parts.append(f'<path d="M{_n(x)} {_n(y - 4)}h18" class="line s-{item.colour}"{dash}/>')
         else:
@@ -126,17 +128,10 @@ def _x_axis(labels: Sequence[str], at: Callable[[int], float], bottom: float, la
     parts = [
         _text(at(index), bottom + 17, labels[index], anchor="middle")
         for index in range(len(labels))
-        if _is_labelled(index, labels, every)
+        if is_labelled(labels, index, every)
     ]
     parts.append(_text(LEFT + PLOT / 2, bottom + 36, label, "label", "middle"))
     return "".join(parts)
-
-
-def _is_labelled(index: int, labels: Sequence[str], every: int) -> bool:
-    if every == 1:
-        return True
-    text = labels[index]
-    return int(text) % every == 0 if text.isdigit() else index % every == 0
 
 
 def _runs(values: Sequence[float | None]) -> Iterator[list[int]]:
@@ -179,7 +174,11 @@ def _lines(panel: Lines) -> tuple[str, float]:
                 path = "L".join(f"{_n(x)} {_n(y)}" for x, y in points)
                 parts.append(f'<path d="M{path}" class="line s-{series.colour}"{dash}/>')
             if len(points) == 1 or series.dots or len(panel.x) <= 12:
-                parts += [f'<circle cx="{_n(x)}" cy="{_n(y)}" r="3" class="f-{series.colour}"/>' for x, y in points]
+                parts += [
+                    f'<circle cx="{_n(x)}" cy="{_n(y)}" r="3" class="f-{series.colour}"/>'
+                    for i, (x, y) in zip(run, points, strict=True)
+                    if is_measured(series, i)
+                ]
     parts += _hovers(panel, across, height)
     return "".join(parts), TOP + height + BOTTOM
 
@@ -211,7 +210,7 @@ def _hovers(panel: Lines, across: Callable[[int], float], height: float) -> list
         words = [f"{panel.x_label} {panel.x[index]}"]
         for series in panel.series:
             value = series.values[index]
-            if value is not None:
+            if value is not None and is_measured(series, index):
                 around = ""
                 if series.low and series.low[index] is not None:
                     around = f" ({_words(series.low[index], panel.share)} to {_words(series.high[index], panel.share)})"
@@ -281,10 +280,11 @@ def _bars(panel: Bars) -> tuple[str, float]:
         y = index * row + 4
         width = bar.value / most * (WIDTH - left - right)
         label = bar.label if len(bar.label) * CHARACTER <= left else bar.label[: int(left / CHARACTER) - 1] + "…"
+        length = max(width, 1.0 if bar.value else 0.0)
         parts.append(
             f"<g{_tip(bar.tip)}>{_text(left - 10, y + 14, label, anchor='end')}"
-            f'<rect x="{_n(left)}" y="{_n(y)}" width="{_n(max(width, 1.0 if bar.value else 0.0))}" height="{_n(row - 7)}"'
-            f' rx="2" class="f-{bar.colour}"/>{_text(left + width + 7, y + 14, bar.words, "number")}</g>'
+            f'<rect x="{_n(left)}" y="{_n(y)}" width="{_n(length)}" height="{_n(row - 7)}" rx="2" '
+            f'class="f-{bar.colour}"/>{_text(left + width + 7, y + 14, bar.words, "number")}</g>'
         )
     return "".join(parts), row * len(panel.bars) + 8
 

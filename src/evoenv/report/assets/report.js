@@ -197,6 +197,12 @@
     return make("div", "", make("h4", "", title), make("table", "terms", make("tbody", "", ...lines)));
   }
 
+  function grid(columns, rows, code) {
+    const head = make("tr", "", ...columns.map((name) => Object.assign(make("th", "", name), { scope: "col" })));
+    const lines = rows.map((row) => make("tr", "", ...row.map((cell, i) => words("td", i === code ? "mono" : "", cell))));
+    return make("div", "scroll", make("table", "plain", make("thead", "", head), make("tbody", "", ...lines)));
+  }
+
   function fill(body, entry) {
     const detail = data.details[entry.id];
     body.append(make("div", "pair", listing("Facts", facts(entry, detail)), listing("Reward", terms(entry))));
@@ -230,11 +236,13 @@
     body.append(source === null || source === undefined ? make("p", "empty", "The response has no fenced block, so there is no source.") : highlighted(source));
     if (detail.response) body.append(fold(source ? "What the generator said around it" : "The response", block(detail.response)));
     if (detail.template) body.append(fold("Prompt template", block(detail.template)));
-    if (detail.instances) body.append(make("h4", "", "Instances, as the reviewer saw them"), block(detail.instances));
+    for (const [seed, difficulty, prompt, values] of detail.instances || []) {
+      body.append(make("h4", "", `Instance at difficulty ${difficulty}, seed ${seed}`), block(prompt));
+      body.append(grid(["value", "is", "shown in the prompt"], values.map(([path, value, seen]) => [path, value, seen]), 1));
+    }
     if (detail.probes && detail.probes.length) {
-      const rows = detail.probes.map(([kind, answer, score]) => make("tr", "", words("td", "", kind), words("td", "mono", answer), make("td", "", number(score))));
-      const head = make("tr", "", ...["probe", "answer", "score"].map((name) => make("th", "", name)));
-      body.append(make("h4", "", "Scorer probes"), make("div", "scroll", make("table", "plain", make("thead", "", head), make("tbody", "", ...rows))));
+      body.append(make("h4", "", "Scorer probes"));
+      body.append(grid(["probe", "answer", "score"], detail.probes.map(([kind, answer, score]) => [kind, answer, number(score)]), 1));
     }
     if (detail.reviews && detail.reviews.length) {
       body.append(make("h4", "", "Reviews"));

@@ -96,8 +96,8 @@ def reward(data: RunData) -> Figure:
     return Figure(
         "reward",
         "Generator reward",
-        "Mean of R_gen = Q_val + γ·N over the candidates of a step, its two parts, and the range from the 10th to the 90th "
-        "percentile (shaded)." if steps else "No candidate has been rewarded yet.",
+        "Mean of R_gen = Q_val + γ·N over the candidates of a step, its two parts, and (shaded) the range from the "
+        "10th to the 90th percentile." if steps else "No candidate has been rewarded yet.",
         "Lines along steps: the mean reward with its range, the quality part, the diversity part.",
         [parts] if steps else [],
         Table(columns, [tuple(row) for row in rows]),
@@ -139,7 +139,7 @@ def pass_rates(data: RunData) -> Figure:
         Series("refused for another reason", counted("review", "gate", "batch-duplicate", "undecided"), "review"),
         Series("too hard or too easy", counted("too-hard", "too-easy"), "calibration"),
     ]
-    labels = [f"{index / bins:.2f}".rstrip("0").rstrip(".") for index in range(bins + 1)]
+    labels = [f"{index / bins:.3g}" for index in range(bins + 1)]
     tips = [
         f"pass rate {label}\n"
         + "\n".join(f"{item.name}: {item.values[index]:.0f}" for item in series if item.values[index])
@@ -149,8 +149,8 @@ def pass_rates(data: RunData) -> Figure:
     return Figure(
         "pass_rates",
         "Pass rates at calibration",
-        f"Candidates that reached L5, by the solver's pass rate on {instances} fresh instances. The reward is highest at "
-        f"the target, {target:g}; at 0 and 1 nothing is admitted."
+        f"Candidates that reached L5, by the solver's pass rate on {instances} fresh instances. The reward is "
+        f"highest at the target, {target:g}; at 0 and 1 nothing is admitted."
         if known
         else "No candidate was calibrated.",
         "Columns along pass rates from 0 to 1: how many candidates were admitted, refused, too hard or too easy.",

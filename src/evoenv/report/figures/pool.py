@@ -40,8 +40,8 @@ def pool(data: RunData) -> Figure:
     return Figure(
         "pool",
         "Pool size and prototypes",
-        "Above: environments in the pool, serving as few-shot examples, and ever admitted. Below: tag prototypes, a lower "
-        "bound on the distinct kinds of task; one is counted when its tags are unlike all before (Jaccard below 0.5)."
+        "Above: environments in the pool, serving as few-shot examples, and ever admitted. Below: tag prototypes, a "
+        "lower bound on the distinct kinds of task: one more where the tags are unlike all before (Jaccard below 0.5)."
         if data.environments
         else "The pool has not been filled yet.",
         "Lines along steps: the size of the pool, the examples, all ever admitted, and the number of tag prototypes.",
@@ -74,7 +74,7 @@ def tags_by_step(data: RunData) -> Figure:
         "tags",
         "Tags of admitted environments along steps",
         "Share of the environments admitted in each window that carry a tag; the seeds stand apart at the left. An "
-        "environment has several tags." if generated else "No environment was admitted, so there are no tags to follow.",
+        "environment has several tags." if generated else "No environment was admitted: there are no tags to follow.",
         "A heat map of tags by steps: " + ", ".join(rows[:5]) + " are the most frequent.",
         [Heat(rows, names, values, tips, "admitted at step", gap_after=1)] if generated and rows else [],
         Table(("tag", *names), [(tag, *values[index]) for index, tag in enumerate(rows)]),
@@ -94,11 +94,12 @@ def lineage(data: RunData) -> Figure:
     return Figure(
         "lineage",
         "Lineage of admitted environments",
-        "From left to right by step of admission. A line leads from the closest of the examples that the generator saw to "
-        "what it wrote; point at an environment to see all its parents and children, click to open it."
+        "From left to right by step of admission. A line leads from the closest of the examples that the generator saw "
+        "to what it wrote; point at an environment to see all its parents and children, click to open it. Amber: "
+        "originals in the pool; blue: generated ones in the pool; grey: retired."
         if tree
         else "No environment was admitted: there is no lineage beyond the seeds.",
-        "A forest that grows from the seeds to the right, one dot per environment. The list below has the same parents.",
+        "A forest that grows from the seeds to the right, one dot per environment; the list has the same parents.",
         [tree] if tree else [],
         Table(("child", "child_id", "step", "parent", "parent_id", "closest"), [tuple(row) for row in rows]),
     )
@@ -148,9 +149,9 @@ def lifetimes(data: RunData) -> Figure:
     return Figure(
         "lifetimes",
         "Retirement timeline",
-        "Each environment's time in the pool, in order of admission: originals in amber, generated ones in blue, grey once "
-        "retired." if drawn else "No step is finished yet.",
-        f"Horizontal bars, one per environment ({len(spans)}), from its admission to its retirement or to the last step.",
+        "Each environment's time in the pool, in order of admission: originals in amber, generated ones in blue, grey "
+        "once retired." if drawn else "No step is finished yet.",
+        f"Horizontal bars, one for each of {len(spans)} environments, from admission to retirement or the last step.",
         [Spans(drawn, last)] if drawn else [],
         Table(
             ("name", "id", "original", "admitted_step", "retired_step", "epochs", "level"),

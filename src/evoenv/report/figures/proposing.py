@@ -18,6 +18,13 @@ COLOURS = {
     "batch-duplicate": "novelty",
     "undecided": "grey",
 }
+_LABELS = {
+    "review": "rejected by review",
+    "too-hard": "too hard",
+    "too-easy": "too easy",
+    "gate": "not novel",
+    "batch-duplicate": "duplicate in its batch",
+}
 _BANDS = (
     ("admitted", ("admitted",), "admitted"),
     ("not novel", ("gate", "batch-duplicate"), "novelty"),
@@ -41,15 +48,15 @@ def funnel(data: RunData) -> Figure:
     colours = ("grey", "l1", "l2", "l3", "l4", "l5", "review", "calibration", "admitted")
     labels = ("proposed", *(f"pass L{layer}" for layer in range(1, 6)), "pass review", "right difficulty", "admitted")
     bars = [
-        Bar(label, count, colour, f"{count:,}  {percent(count, proposed)}",
+        Bar(label, count, colour, f"{count:,} · {percent(count, proposed)}",
             f"{label}: {count:,} of {proposed:,} candidates\n{percent(count, counts[max(i - 1, 0)])} of those before")
         for i, (label, count, colour) in enumerate(zip(labels, counts, colours, strict=True))
     ]  # fmt: skip
     return Figure(
         "funnel",
         "How far candidates get",
-        "All candidates of the run. Each bar counts those that passed this test and all before it; percentages are of the "
-        "proposed."
+        "All candidates of the run. Each bar counts those that passed this test and all before it; percentages are of "
+        "the proposed."
         if proposed
         else "No candidate has been proposed yet.",
         f"Bars that shrink from {proposed} proposed candidates to {counts[-1]} admitted.",
@@ -92,13 +99,20 @@ def rejections(data: RunData) -> Figure:
     refused = sum(counts.values())
     rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     bars = [
-        Bar(reason, count, COLOURS[state], f"{count:,}  {percent(count, refused)}", _meaning(reason, state))
+        Bar(
+            _LABELS.get(reason, reason),
+            count,
+            COLOURS[state],
+            f"{count:,} · {percent(count, refused)}",
+            _meaning(reason, state),
+        )
         for (reason, state), count in rows[:MOST_REASONS]
     ]
     if len(rows) > MOST_REASONS:
         rest = sum(count for _, count in rows[MOST_REASONS:])
-        words = f"{len(rows) - MOST_REASONS} other reasons"
-        bars.append(Bar(words, rest, "grey", f"{rest:,}  {percent(rest, refused)}", "See the table for all of them."))
+        others = len(rows) - MOST_REASONS
+        words = f"{others} other reason{'' if others == 1 else 's'}"
+        bars.append(Bar(words, rest, "grey", f"{rest:,} · {percent(rest, refused)}", "See the table for all of them."))
     return Figure(
         "rejections",
         "Why candidates are refused",
