@@ -54,13 +54,7 @@ class EnvironmentSuite:
     def __post_init__(self) -> None:
         if not self.environments:
             raise InputError(f"the suite {self.name!r} has no environment; expected one or more")
-        if self.instances < 1:
-            raise InputError(f"the suite {self.name!r} has {self.instances} instances; expected 1 or more")
-        if not self.difficulties or min(self.difficulties) < 0 or len(set(self.difficulties)) < len(self.difficulties):
-            raise InputError(
-                f"the suite {self.name!r} has the difficulties {list(self.difficulties)}; "
-                "expected different levels, each 0 or more"
-            )
+        check_instances(self.name, self.difficulties, self.instances)
         ids = [environment.id for environment in self.environments]
         if len(set(ids)) < len(ids):
             raise InputError(f"two environments of the suite {self.name!r} share an id; ids must differ")
@@ -87,6 +81,15 @@ class EnvironmentSuite:
 
     def open(self, sandbox: Sandbox) -> OpenEnvironments:
         return OpenEnvironments(self, sandbox)
+
+
+def check_instances(name: str, difficulties: Sequence[int], instances: int) -> None:
+    if instances < 1:
+        raise InputError(f"the suite {name!r} has {instances} instances; expected 1 or more")
+    if not difficulties or min(difficulties) < 0 or len(set(difficulties)) < len(difficulties):
+        raise InputError(
+            f"the suite {name!r} has the difficulties {list(difficulties)}; expected different levels, each 0 or more"
+        )
 
 
 class OpenEnvironments:
@@ -166,6 +169,7 @@ def environment_suite(
     Of the corpus: `programs` of them in all, or `per_family` of every family (one where neither is said). They are
     composed from `seed`, apart from those that a warm start with the same number learns from.
     """
+    check_instances(text, difficulties, instances)  # before programs are composed
     if programs is not None and per_family is not None:
         raise InputError("give the number of corpus programs in all or per family, not both")
     kind, _, rest = text.partition(":")

@@ -21,6 +21,8 @@ from evoenv.records import Sample
 
 FORMAT = 1
 HEADER = "evaluation"
+KEPT_ANSWER = 1000
+"""Characters of the answer that was cut out; the whole response follows it anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Results:
             "index": sample.index,
             "score": verdict.score,
             "format_ok": verdict.format_ok,
-            "answer": verdict.answer,
+            "answer": verdict.answer and verdict.answer[:KEPT_ANSWER],
             "failure": verdict.failure,
             **({} if verdict.detail is None else {"detail": verdict.detail}),
             "finish": sample.finish_reason,
