@@ -25,6 +25,10 @@ VERL = (
     # Its loss functions need only these; the whole of verl would bring vLLM and a cluster with it.
     ("--no-deps", "verl==0.9.1"),
 )
+# Exports are installed without build isolation, so that no test needs an index once these are there.
+VERIFIERS = (("verifiers==0.4.0", "uv", "hatchling"),)
+REASONING_GYM = (("reasoning-gym==0.1.25", "hatchling", "msgspec", "rich"),)
+OPENENV = (("openenv==0.10.0", "uvicorn", "setuptools>=68"),)
 
 
 def peer_python(name: str, installs: tuple[tuple[str, ...], ...]) -> Path:
