@@ -5,7 +5,8 @@ The positive class is "has bugs", which a reject claims.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -40,15 +41,20 @@ class Agreement:
         return _share(2 * self.true_positives, 2 * self.true_positives + self.false_positives + self.false_negatives)
 
 
+def tally(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
+    """Count (has bugs, is rejected) pairs."""
+    counts = Counter(pairs)
+    return Agreement(
+        true_positives=counts[True, True],
+        false_positives=counts[False, True],
+        true_negatives=counts[False, False],
+        false_negatives=counts[True, False],
+    )
+
+
 def agreement(buggy: Mapping[str, bool], reviews: Mapping[str, Sequence[Review]], rule: Rule) -> Agreement:
     """Compare one rule's verdicts with labels, over the candidates that have both."""
-    pairs = [(label, not review_passes(reviews[name], rule)) for name, label in buggy.items() if name in reviews]
-    return Agreement(
-        true_positives=sum(label and rejected for label, rejected in pairs),
-        false_positives=sum(rejected and not label for label, rejected in pairs),
-        true_negatives=sum(not label and not rejected for label, rejected in pairs),
-        false_negatives=sum(label and not rejected for label, rejected in pairs),
-    )
+    return tally((label, not review_passes(reviews[name], rule)) for name, label in buggy.items() if name in reviews)
 
 
 def agreement_table(buggy: Mapping[str, bool], reviews: Mapping[str, Sequence[Review]]) -> dict[Rule, Agreement]:

@@ -25,6 +25,7 @@ COMMANDS = (
     "envs",
     "compare",
     "eval",
+    "audit_review",
     "report",
     "export",
     "import_",

@@ -1,0 +1,226 @@
+"""`evoenv audit-review`: how far the reviewer and the mechanical checks agree with labels; the paper's table."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evoenv.cli import driving
+from evoenv.cli.common import console, print_json, visible
+from evoenv.errors import InputError
+
+if TYPE_CHECKING:
+    from evoenv.audit.labels import LabelledSet
+    from evoenv.audit.tables import Audit
+    from evoenv.cli.eval_subject import Subject
+    from evoenv.config import Config
+
+MECHANICAL_FOLDER = Path("evaluations") / "mechanical"
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "audit-review",
+        help="how well the reviewer tells sound environments from buggy ones",
+        description="Review labelled environments, run L1 to L5 on them, and print accuracy, precision, recall, F1 and "
+        "confusion of both, alone and together; the positive class is 'buggy'. Verdicts are kept one by one; the same "
+        "command continues what was stopped.",
+    )
+    parser.add_argument(
+        "labels", metavar="LABELS",
+        help="shipped (a set of EvoEnv's own), corpus (programs of the procedural author, sound and broken), or a "
+        "folder of environments with labels.toml or labels.json",
+    )  # fmt: skip
+    who = parser.add_argument_group("the reviewer")
+    who.add_argument("--model", metavar="M", help="name, hub id or directory")
+    who.add_argument("--base-url", metavar="U", help="the OpenAI-compatible server that has the model")
+    who.add_argument("--run", dest="run_directory", type=Path, metavar="DIR", help="a run: its newest checkpoint")
+    who.add_argument("--checkpoint", type=int, metavar="STEP", help="of the run, another step; 0: before training")
+    who.add_argument("--mechanical-only", action="store_true", help="L1 to L5 alone; no model is needed")
+    who.add_argument("--reviews", type=int, metavar="K", help="reviews of each environment (review.reviews: 3)")
+    who.add_argument("--preset", metavar="P", help="settings of a shipped configuration: nano, laptop, …")
+    who.add_argument(
+        "--set", dest="overrides", action="append", default=[], metavar="a.b=v",
+        help="one setting, as review.max_tokens=2048; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--count", type=int, metavar="N", help="so many of each label, drawn (all; 40 of the corpus)")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw, of instances and of reviews (0)")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="where verdicts are kept, and continued from")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument(
+        "--allow-degraded", action="store_true",
+        help="run even where the kernel's isolation is incomplete (trusted code only)",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    check(arguments)
+    from evoenv.audit.labels import read_set
+
+    labelled = read_set(arguments.labels, count=arguments.count, seed=arguments.seed)
+    if arguments.mechanical_only:
+        return audit(arguments, labelled, None, None)
+    config = settings(arguments)
+    if config.review.reviews < 1:
+        raise InputError(f"review.reviews is {config.review.reviews}; expected 1 or more")
+    return audit(arguments, labelled, config, reviewer(arguments, config))
+
+
+def check(arguments: argparse.Namespace) -> None:
+    named = arguments.run_directory is not None or arguments.model is not None or arguments.preset is not None
+    if arguments.mechanical_only and (named or arguments.base_url or arguments.reviews is not None):
+        raise InputError(
+            "--mechanical-only asks no reviewer; leave out --model, --base-url, --run, --preset, --reviews"
+        )
+    if not arguments.mechanical_only and not named:
+        raise InputError("audit-review needs --model M or --run DIR (who reviews?), or --mechanical-only")
+    if arguments.run_directory is not None and arguments.model is not None:
+        raise InputError("--model and --run exclude each other; which of them is to review?")
+    if arguments.run_directory is not None and arguments.preset is not None:
+        raise InputError("a run brings its own settings; leave --preset out, and use --set for what should differ")
+    if arguments.checkpoint is not None and arguments.run_directory is None:
+        raise InputError("--checkpoint is a step of a run; give --run DIR with it")
+
+
+def settings(arguments: argparse.Namespace) -> Config:
+    """How reviews are made: the run's own settings, else defaults or a preset; then --set and --reviews."""
+    from evoenv.config import load_config
+    from evoenv.presets import preset
+
+    own = [] if arguments.reviews is None else [f"review.reviews={arguments.reviews}"]
+    overrides = [*arguments.overrides, *own]
+    if arguments.run_directory is not None:
+        from evoenv.pool.store import Store
+
+        with Store.read(arguments.run_directory) as store:
+            return load_config(store.meta("config"), overrides=overrides)
+    return load_config(*([preset(arguments.preset)] if arguments.preset else []), overrides=overrides)
+
+
+def reviewer(arguments: argparse.Namespace, config: Config) -> Subject:
+    from evoenv.cli.eval_subject import model_subject, run_subject
+
+    driving.require_packages("numpy")
+    if arguments.run_directory is not None:
+        return run_subject(arguments)
+    if arguments.model is None:
+        arguments.model = config.model.name
+    arguments.overrides = [*_model_settings(config), *arguments.overrides]
+    return model_subject(arguments)
+
+
+def _model_settings(config: Config) -> list[str]:
+    """What a preset says about the model itself, as settings."""
+    return [
+        f"model.dtype={config.model.dtype}",
+        f"model.device={config.model.device}",
+        f"model.sample_batch_tokens={config.model.sample_batch_tokens}",
+    ]
+
+
+def audit(arguments: argparse.Namespace, labelled: LabelledSet, config: Config | None, subject: Subject | None) -> int:
+    from evoenv.audit.journal import Journal
+    from evoenv.audit.tables import summarise
+    from evoenv.audit.verdicts import check_mechanically, review_all
+    from evoenv.cli.eval_view import ProgressBar
+    from evoenv.pool.state import starting_level
+    from evoenv.sandbox.host import Sandbox
+
+    screen = console(stderr=True)
+    folder = subject.folder if subject is not None else MECHANICAL_FOLDER
+    results = arguments.results or folder / f"{file_name(labelled)}.jsonl"
+    reviews = config.review.reviews if config is not None else 0
+    with ExitStack() as stack:
+        stack.enter_context(driving.logged(screen))
+        policy, model = subject.open() if subject is not None else (None, None)
+        if policy is not None:
+            stack.callback(policy.close)
+        kept = stack.enter_context(Journal(results, identity(labelled, config, model, arguments.seed)))
+        sandbox = stack.enter_context(Sandbox(allow_degraded=arguments.allow_degraded))
+        try:
+            with ProgressBar(screen, "L1-L5") as progress:
+                check_mechanically(labelled, sandbox, kept, progress=progress)
+            if policy is not None and config is not None:
+                with ProgressBar(screen, "reviews") as progress:
+                    review_all(
+                        labelled, sandbox, policy, config.review, kept,
+                        level=starting_level(config.solver), seed=arguments.seed, progress=progress,
+                    )  # fmt: skip
+        except KeyboardInterrupt:
+            screen.print(
+                f"stopped; the verdicts so far are in {results}, and the same command continues",
+                markup=False, soft_wrap=True,
+            )  # fmt: skip
+            return driving.INTERRUPTED
+        found = summarise(labelled, kept, reviews=reviews)
+    label = subject.label if subject is not None else None
+    if arguments.json:
+        print_json({"model": label, "reviews": reviews, "results": str(results), **found.to_json()})
+    else:
+        show(found, label, reviews, results)
+    return 0
+
+
+def file_name(labelled: LabelledSet) -> str:
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", labelled.name.rstrip("/").rpartition("/")[2]).strip("-.")[:60]
+    return f"review-audit-{plain or 'set'}-{labelled.digest[:6]}"
+
+
+def identity(labelled: LabelledSet, config: Config | None, model: Any, seed: int) -> dict[str, Any]:
+    """What must not change between two sittings of one audit; the number of reviews may grow."""
+    from evoenv import __version__
+    from evoenv.admission.review import REVIEW_PROMPT
+    from evoenv.pool.state import starting_level
+
+    found: dict[str, Any] = {"set": labelled.name, "digest": labelled.digest, "evoenv": __version__, "seed": seed}
+    if config is not None:
+        review = config.review
+        found["model"] = model
+        found["review"] = {
+            "prompt": REVIEW_PROMPT,
+            "temperature": review.temperature,
+            "max_prompt_tokens": review.max_prompt_tokens,
+            "max_tokens": review.max_tokens,
+            "level": starting_level(config.solver),
+        }
+    return found
+
+
+def show(found: Audit, label: str | None, reviews: int, results: Path) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from evoenv.audit.tables import DEPLOYED, table_text
+
+    screen = console()
+    items = found.labelled.items
+    sound = sum(not item.buggy for item in items)
+    title = f"{found.labelled.name}: {sound} sound, {len(items) - sound} buggy"
+    reviewed = f"; {reviews} reviews each by {label}" if label is not None else ""
+    screen.print(Text(visible(title + reviewed), "bold"), soft_wrap=True)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("checks", "rule"):
+        table.add_column(column, no_wrap=True)
+    for column in ("accuracy", "precision", "recall", "F1", "(TP, FP, TN, FN)", "unparsed"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for cells in table_text(found.rows):
+        table.add_row(*cells)
+    screen.print(table)
+    kinds = Table(box=None, header_style="bright_black", pad_edge=False)
+    kinds.add_column("refused, by kind of defect", no_wrap=True)
+    columns = ("of", "L1-L5", *(("review", "either") if label is not None else ()))
+    for column in columns:
+        kinds.add_column(column, justify="right")
+    for row in found.kinds:
+        counts = (row.count, row.mechanical, row.review, row.both)[: len(columns)]
+        kinds.add_row(Text(visible(row.kind)), *map(str, counts))
+    screen.print()
+    screen.print(kinds)
+    if label is not None:
+        rule = f"Reviews by kind: {DEPLOYED}. An unparsed verdict (none, cut off, or prompt too long) is a reject."
+        screen.print(Text(rule, "dim"), soft_wrap=True)
+    screen.print(Text(f"every verdict: {visible(str(results))}", "dim"), soft_wrap=True)
