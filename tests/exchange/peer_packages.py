@@ -1,4 +1,4 @@
-"""Exports in the hands of their real consumers, each in a virtual environment of its own, by the commands of its page."""
+"""Exports in the hands of their real consumers, each in its own virtual environment, by the commands of its page."""
 
 from __future__ import annotations
 
