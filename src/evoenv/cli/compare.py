@@ -82,12 +82,12 @@ def run(arguments: argparse.Namespace) -> int:
     driving.require_packages("numpy", "torch", "transformers")
     require_matplotlib()
     from evoenv.comparison.orchestrate import run_all
-    from evoenv.comparison.plan import settle
+    from evoenv.comparison.plan import continued, write_plan
     from evoenv.comparison.results import write_results
 
-    plan = make_plan(arguments)
+    plan = continued(arguments.output, make_plan(arguments))
     check_plan(plan)
-    plan = settle(arguments.output, plan)
+    write_plan(arguments.output, plan)
     screen = console(stderr=True)
     with ExitStack() as stack:
         watcher = open_watcher(plan, arguments.output, screen, stack, plain=arguments.plain)

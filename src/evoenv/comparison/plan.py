@@ -144,16 +144,18 @@ def read_plan(directory: Path) -> Plan | None:
         raise InputError(f"{directory / PLAN} is not the plan of a comparison ({error}); choose another -o") from error
 
 
-def settle(directory: Path, plan: Plan) -> Plan:
-    """Write the plan down; where one is there already, make sure that this one continues it."""
+def continued(directory: Path, plan: Plan) -> Plan:
+    """The plan with the runs that `directory` has from before; refused where it would not continue those."""
     before = read_plan(directory)
     if before is None:
         _check_empty(directory)
-    else:
-        _check_continues(directory, before, plan)
-        plan = _with_earlier_runs(before, plan)
+        return plan
+    _check_continues(directory, before, plan)
+    return _with_earlier_runs(before, plan)
+
+
+def write_plan(directory: Path, plan: Plan) -> None:
     write_json(directory / PLAN, msgspec.to_builtins(plan))
-    return plan
 
 
 def _check_empty(directory: Path) -> None:
