@@ -85,10 +85,13 @@ def test_a_folder_of_rlve_gym_brings_its_controllers(sandbox: Sandbox, tmp_path:
     (folder / "__init__.py").write_text("")
     beside = tmp_path / "Gym" / "parameter_controllers" / "max_segment"
     beside.mkdir(parents=True)
-    (beside / "parameter_controller.py").write_text(controller[0])
+    beside_text = (
+        f"from typing import Dict, List\nfrom Gym.parameter_controller import ParameterController\n{controller[0]}"
+    )
+    (beside / "parameter_controller.py").write_text(beside_text)
     suite = environment_suite(str(tmp_path / "Gym" / "environments"), **SMALL)
     (environment,) = suite.environments
-    assert environment.controller == controller[0]
+    assert environment.controller == beside_text
     policy = ScriptedPolicy({"solver": "<answer>1</answer>"})
     found = evaluate(policy, sandbox, suite, samples=1, temperature=1.0, top_p=1.0, max_tokens=50)
     assert [item.reason for item in found.bad] == []

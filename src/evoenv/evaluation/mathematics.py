@@ -94,7 +94,7 @@ def require_math_verify() -> None:
 
 def normalised(text: str) -> str:
     """Without what never matters: dollars around it, spaces, a final full stop, sizes of brackets."""
-    text = without_currency(text).strip().strip("$").strip().rstrip(".")
+    text = without_currency(text).lstrip("$ \t\n").rstrip("$. \t\n")
     text = text.replace("\\left", "").replace("\\right", "").replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
     return _SPACES.sub("", text)
 
