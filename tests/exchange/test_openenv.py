@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import socket
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from peer_packages import Peer, blocks, own_scores, rows
 
 from evoenv.cli import main
+from evoenv.exchange.bundle import PoolEntry
+from evoenv.exchange.packages import requirements
 from evoenv.exchange.sources import seed_entries
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(3600)]
@@ -27,6 +30,17 @@ def test_the_package_has_openenvs_layout_and_no_answer(tmp_path: Path) -> None:
     assert "declared_task_count: {train: 8, test: 4}" in (place / "openenv.yaml").read_text()
     for path in place.rglob("*.py"):
         compile(path.read_text(encoding="utf-8"), str(path), "exec")
+
+
+def test_what_environments_were_allowed_to_import_becomes_a_requirement() -> None:
+    entries = [
+        PoolEntry("a", "A", "", modules=("numpy", "decimal")),
+        PoolEntry("b", "B", "", modules=("numpy", "nowhere_to_be_found", "uvicorn")),
+    ]
+    numpy = f"numpy>={metadata.version('numpy')}"
+    assert requirements(entries, "openenv>=0.10,<0.11", "uvicorn>=0.24") == [
+        "openenv>=0.10,<0.11", "uvicorn>=0.24", "nowhere-to-be-found", numpy,
+    ]  # fmt: skip
 
 
 EPISODES = """

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import keyword
+import re
 import sys
 from collections.abc import Iterable
+from importlib import metadata
 from pathlib import Path
 
 import evoenv
@@ -27,6 +29,27 @@ def module_name(export: Export, *taken: str) -> str:
             "with --name"
         )
     return name
+
+
+def requirements(entries: Iterable[PoolEntry], *own: str) -> list[str]:
+    """What a package depends on: its consumer, and what environments were allowed to import."""
+    modules = sorted({module for entry in entries for module in entry.modules} - set(sys.stdlib_module_names))
+    found = metadata.packages_distributions() if modules else {}
+    named = {canonical(re.split(r"[<>=]", one)[0]) for one in own}
+    needed = dict.fromkeys(canonical(found.get(module, [module])[0]) for module in modules)
+    return [*own, *(f"{name}{_at_least(name)}" for name in needed if name not in named)]
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _at_least(name: str) -> str:
+    """The version that validation has seen; nothing where it is not installed here."""
+    try:
+        return f">={metadata.version(name)}"
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def copy_template(path: str, destination: Path) -> None:

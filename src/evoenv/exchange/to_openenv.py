@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 from evoenv.exchange.export import Export
 from evoenv.exchange.folder import write_json
@@ -12,12 +13,13 @@ from evoenv.exchange.packages import (
     environment_table,
     instance_row,
     module_name,
+    requirements,
     stamp,
     write_lines,
     write_text,
 )
 
-REQUIRES = "openenv>=0.10,<0.11"
+REQUIRES, SERVER = "openenv>=0.10,<0.11", "uvicorn>=0.24"
 FILES = (
     "__init__.py",
     "client.py",
@@ -39,7 +41,7 @@ def write(export: Export) -> str:
     export.write_scorer("server/scorer")
     write_text(export.output / "openenv.yaml", _manifest(export, {split: len(rows) for split, rows in drawn.items()}))
     write_text(export.output / "pyproject.toml", _pyproject(export, package))
-    write_text(export.output / "server" / "Dockerfile", DOCKERFILE)
+    write_text(export.output / "server" / "Dockerfile", _dockerfile(export))
     write_text(export.output / ".dockerignore", ".venv\n__pycache__\n*.pyc\n")
     write_text(export.output / "README.md", _readme(export, package))
     return (
@@ -102,7 +104,7 @@ version = "0.1.0"
 description = "Verified environments from EvoEnv behind an OpenEnv server"
 readme = "README.md"
 requires-python = ">=3.11"
-dependencies = ["{REQUIRES}", "uvicorn>=0.24"]
+dependencies = {json.dumps(requirements(export.entries, REQUIRES, SERVER))}
 
 [project.scripts]
 server = "{package}.server.app:main"
@@ -116,11 +118,13 @@ package-dir = {{ {", ".join(f"{json.dumps(name)} = {json.dumps(place)}" for name
 """
 
 
-DOCKERFILE = f"""\
+def _dockerfile(export: Export) -> str:
+    packages = shlex.join(requirements(export.entries, REQUIRES, SERVER))
+    return f"""\
 FROM python:3.12-slim
 
 WORKDIR /app/env
-RUN pip install --no-cache-dir "{REQUIRES}" "uvicorn>=0.24"
+RUN pip install --no-cache-dir {packages}
 COPY . /app/env
 
 EXPOSE 8000

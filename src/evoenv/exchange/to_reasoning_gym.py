@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 
@@ -15,6 +16,7 @@ from evoenv.exchange.packages import (
     copy_template,
     environment_table,
     module_name,
+    requirements,
     stamp,
     write_text,
 )
@@ -41,7 +43,7 @@ def write(export: Export) -> str:
         },
     )
     export.write_scorer(f"{package}/scorer")
-    write_text(export.output / "pyproject.toml", _pyproject(export.name, package))
+    write_text(export.output / "pyproject.toml", _pyproject(export, package))
     write_text(export.output / "README.md", _readme(export, package, names))
     return (
         f"install it: pip install {{output}}\n"
@@ -68,15 +70,15 @@ def title(name: str) -> str:
     return "E" + "".join(part.capitalize() for part in name.split("_"))
 
 
-def _pyproject(name: str, package: str) -> str:
+def _pyproject(export: Export, package: str) -> str:
     return f"""\
 [project]
-name = "{name}"
+name = "{export.name}"
 version = "0.1.0"
 description = "Verified environments from EvoEnv, as reasoning-gym data sets"
 readme = "README.md"
 requires-python = ">=3.11"
-dependencies = ["{REQUIRES}"]
+dependencies = {json.dumps(requirements(export.entries, REQUIRES))}
 
 [build-system]
 requires = ["hatchling"]

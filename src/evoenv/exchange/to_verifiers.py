@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from evoenv.exchange.export import Export
 from evoenv.exchange.folder import write_json
 from evoenv.exchange.packages import (
@@ -11,6 +13,7 @@ from evoenv.exchange.packages import (
     instance_row,
     item_key,
     module_name,
+    requirements,
     stamp,
     write_lines,
     write_text,
@@ -32,7 +35,7 @@ def write(export: Export) -> str:
     for name in ("__init__.py", "taskset.py"):
         copy_template(f"verifiers/{name}", place / name)
     export.write_scorer(f"{package}/scorer")
-    write_text(export.output / "pyproject.toml", _pyproject(export.name, package))
+    write_text(export.output / "pyproject.toml", _pyproject(export, package))
     write_text(export.output / "README.md", _readme(export, package))
     return (
         f"install it: pip install {{output}}\ncheck it: vf-validate {export.name} --runtime.type subprocess -n 20\n"
@@ -40,15 +43,15 @@ def write(export: Export) -> str:
     )
 
 
-def _pyproject(name: str, package: str) -> str:
+def _pyproject(export: Export, package: str) -> str:
     return f"""\
 [project]
-name = "{name}"
+name = "{export.name}"
 version = "0.1.0"
 description = "Verified environments from EvoEnv, as a verifiers taskset"
 readme = "README.md"
 requires-python = ">=3.11"
-dependencies = ["{REQUIRES}"]
+dependencies = {json.dumps(requirements(export.entries, REQUIRES))}
 
 [build-system]
 requires = ["hatchling"]
