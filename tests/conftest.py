@@ -5,6 +5,8 @@ Hypothesis has no deadlines: on a busy machine a slow example is no failure.
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import settings
 
@@ -13,7 +15,7 @@ settings.register_profile("inner-loop", deadline=None, max_examples=25)
 
 
 def is_thorough(config: pytest.Config) -> bool:
-    return "not slow" not in config.getoption("markexpr")
+    return re.search(r"(^|\band )\s*not slow\b", config.getoption("markexpr")) is None
 
 
 def pytest_configure(config: pytest.Config) -> None:

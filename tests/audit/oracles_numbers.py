@@ -81,15 +81,10 @@ def warehouse_code(z: Z) -> int:
     return sum(sum(z["crates"][start:]) for start in range(len(z["crates"])))
 
 
-def faulty_scale(z: Z) -> int | None:
-    """The odd one out, where it is the only one."""
-    found = set()
-    for place, odd in enumerate(z["weights"]):
-        others = z["weights"][:place] + z["weights"][place + 1 :]
-        for base in range(2, min(others) + 1):
-            if odd % base and not any(weight % base for weight in others):
-                found.add(odd)
-    return found.pop() if len(found) == 1 else None
+def faulty_scale(z: Z) -> int:
+    multiples = set(range(0, 10_000, z["base"]))
+    (odd,) = [weight for weight in z["weights"] if weight not in multiples]
+    return odd
 
 
 def hailstones(z: Z) -> int:

@@ -4,8 +4,7 @@ import re
 
 class FaultyScale(VerifiableEnvironment):
     prompt_template = (
-        "All but one of these weights are multiples of the same whole number greater than 1: {weights}. "
-        "Which weight is the odd one out?"
+        "All but one of these weights are multiples of {base}: {weights}. Which weight is the odd one out?"
     )
 
     def _generate(self, seed, difficulty):
@@ -15,10 +14,10 @@ class FaultyScale(VerifiableEnvironment):
         weights = [base * factor for factor in rng.sample(range(6, 16 + 6 * difficulty), count)]
         odd = base * rng.randint(6, 15 + 6 * difficulty) + rng.randint(1, base - 1)
         weights.insert(rng.randrange(count + 1), odd)
-        return {"weights": weights}, odd
+        return {"base": base, "weights": weights}, odd
 
     def _prompt_generate(self, z):
-        return self.prompt_template.format(weights=", ".join(map(str, z["weights"])))
+        return self.prompt_template.format(base=z["base"], weights=", ".join(map(str, z["weights"])))
 
     def _process(self, y):
         match = re.fullmatch(r"\s*(-?\d{1,30})\s*", y)
