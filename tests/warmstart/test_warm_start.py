@@ -181,5 +181,5 @@ def test_abilities_are_measured_in_every_role(finished: Path, source: CorpusPair
     policy = LocalPolicy(model, load_tokenizer(finished / "model"))
     found: dict[str, Any] = Abilities(few, source, sandbox).measure(policy)
     assert sum(found["generator"]["layers"].values()) == found["generator"]["candidates"] == 4
-    assert found["solver"]["corpus:train"]["problems"] == 8
+    assert found["solver"]["corpus:basic"]["problems"] == 8
     assert 0 <= found["reviewer"]["accuracy"] <= 1

@@ -7,12 +7,13 @@ what its code computes.
 
 from evoenv.corpus.author import Author, Program
 from evoenv.corpus.broken import FAULTS, Broken, break_program, broken_variants
-from evoenv.corpus.catalogue import FAMILIES, HELD_OUT, Split, families
+from evoenv.corpus.catalogue import BASIC, FAMILIES, HELD_OUT, Split, families
 from evoenv.corpus.consistency import Reading, agrees, combination, corpus_index, is_verbatim, normalised, read
 from evoenv.corpus.parts import Part
 from evoenv.corpus.worked import worked_solution
 
 __all__ = [
+    "BASIC",
     "FAMILIES",
     "FAULTS",
     "HELD_OUT",

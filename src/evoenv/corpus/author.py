@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from evoenv.corpus.catalogue import Split, families
 from evoenv.corpus.chains import INPUT_SLOT
@@ -70,8 +71,8 @@ class Author:
     """Composes programs of one split; the same seed, split and index always give the same program."""
 
     def __init__(self, seed: int, split: Split = "train") -> None:
-        if split not in ("train", "held-out", "all"):
-            raise InputError(f"got the split {split!r}; expected 'train', 'held-out' or 'all'")
+        if split not in get_args(Split):
+            raise InputError(f"got the split {split!r}; expected one of {', '.join(get_args(Split))}")
         self.seed, self.split = seed, split
         self.families = families(split)
 

@@ -12,7 +12,8 @@ from evoenv.corpus.searches import SEARCHES
 from evoenv.corpus.structures import STRUCTURES
 from evoenv.corpus.words import WORD_QUANTITIES, WORD_STEPS
 
-Split = Literal["train", "held-out", "all"]
+Split = Literal["train", "basic", "held-out", "all"]
+"""`basic` is the part of `train` that a model of a few million weights can learn in an hour."""
 
 COMPUTATIONS: dict[str, Computation] = {
     part.name: part
@@ -42,8 +43,35 @@ HELD_OUT: frozenset[str] = frozenset(
 """Families that no warm start and no train split ever shows, in any role; about a fifth, from every area."""
 
 
+BASIC: frozenset[str] = frozenset(
+    """
+    sum largest smallest length spread middle alternating-sum weighted-sum rises different above-average top-sum
+    inversions even-pairs prefix-sums differences neighbour-sums running-maximum ranks
+    backwards alphabetical squeeze mirrored letters-doubled vowels different-letters equal-letter-pairs
+    mismatches bracket-depth
+    gcd divisor-count multiples-of-either binary power-modulo affine-modulo
+    sum-of-two grid-paths subset-sums take-away any-divisor
+    degrees leaves tree-leaves containing span-lengths most-overlap
+    row-sums row-minima common-count union-size merged dot-product
+    """.split()
+)
+"""Train families with short programs and short answers, from every area."""
+BASIC_STEPS: frozenset[str] = frozenset(
+    "scale shift square negate keep-even keep-odd keep-above reverse sort unique".split()
+)
+
+
 def families(split: Split) -> tuple[str, ...]:
     """The families of a split, in catalogue order."""
     if split == "all":
         return FAMILIES
+    if split == "basic":
+        return tuple(name for name in FAMILIES if name in BASIC)
     return tuple(name for name in FAMILIES if (name in HELD_OUT) == (split == "held-out"))
+
+
+def may_appear(name: str, split: Split) -> bool:
+    """Whether a computation may stand beside a family of this split, before or after it."""
+    if split == "basic":
+        return name in BASIC or name in BASIC_STEPS
+    return split == "all" or name not in HELD_OUT

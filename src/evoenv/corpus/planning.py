@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evoenv.corpus.catalogue import COMPUTATIONS, HELD_OUT, Split
+from evoenv.corpus.catalogue import COMPUTATIONS, Split, may_appear
 from evoenv.corpus.domains import DOMAINS, KNOBS
 from evoenv.corpus.list_quantities import QUANTITIES
 from evoenv.corpus.list_steps import STEPS
@@ -57,7 +57,7 @@ def _knobs(rng: random.Random, sampler: Sampler) -> dict[str, str]:
 
 def _chain(rng: random.Random, heart: Computation, split: Split) -> tuple[Computation, ...]:
     def pick(parts: Sequence[Computation], gives: str) -> Computation:
-        return rng.choice([p for p in parts if p.gives == gives and (split == "all" or p.name not in HELD_OUT)])
+        return rng.choice([p for p in parts if p.gives == gives and may_appear(p.name, split)])
 
     before: list[Computation] = []
     after: list[Computation] = []
@@ -68,7 +68,8 @@ def _chain(rng: random.Random, heart: Computation, split: Split) -> tuple[Comput
             before = [pick(WORD_STEPS, "word") for _ in range(rng.choice((0, 0, 1)))]
         gives = heart.gives
         if gives == "word" and rng.random() < 0.5:
-            after.append(rng.choice([p for p in WORD_QUANTITIES if p.takes == "word" and p.name not in HELD_OUT]))
+            shown: Split = "train" if split == "all" else split  # as ever: held-out ones are hearts only
+            after.append(rng.choice([p for p in WORD_QUANTITIES if p.takes == "word" and may_appear(p.name, shown)]))
             gives = after[-1].gives
         if gives == "ints" and ("inner" in heart.needs or rng.random() < 0.6):
             after += [pick(STEPS, "ints") for _ in range(rng.choice((0, 0, 1)) if not before else 0)]

@@ -218,9 +218,9 @@ def _corpus(split: str, seed: int, programs: int | None, per_family: int | None)
 
 
 def _split(text: str) -> Split:
-    if text in ("train", "held-out"):
+    if text in ("train", "basic", "held-out"):
         return text  # type: ignore[return-value]  # narrowed by the test above
-    raise InputError(f"the corpus has no split {text!r}; expected corpus:train or corpus:held-out")
+    raise InputError(f"the corpus has no split {text!r}; expected corpus:train, corpus:basic or corpus:held-out")
 
 
 def _pool(directory: Path) -> list[SuiteEnvironment]:

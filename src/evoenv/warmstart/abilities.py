@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evoenv.sandbox.host import Sandbox
 
 SAMPLES_PER_PROMPT = 4
-HELD_OUT, TRAIN = "corpus:held-out", "corpus:train"
+HELD_OUT = "corpus:held-out"
 
 
 class Abilities:
@@ -48,7 +48,9 @@ class Abilities:
         if checks.candidates and data.generator > 0:
             found["generator"] = self.generator(policy, checks)
         if checks.problems and data.solver > 0:
-            found["solver"] = {suite: self.solver(policy, checks, suite) for suite in (TRAIN, HELD_OUT)}
+            found["solver"] = {
+                suite: self.solver(policy, checks, suite) for suite in (f"corpus:{data.families}", HELD_OUT)
+            }
         if checks.reviews and data.reviewer > 0 and isinstance(self.source, CorpusPairs):
             found["reviewer"] = self.reviewer(policy, checks, self.source)
         return found

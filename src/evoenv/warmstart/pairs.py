@@ -59,11 +59,11 @@ def draw_role(rng: random.Random, recipe: DataRecipe) -> RecipeRole:
 
 
 class CorpusPairs:
-    """Pairs from the procedural author's train families."""
+    """Pairs from the procedural author's train families, or the basic ones of them."""
 
     def __init__(self, recipe: DataRecipe, seed: int) -> None:
         self.recipe, self.seed = recipe, seed
-        self.author = Author(seed, "train")
+        self.author = Author(seed, recipe.families)
         self._programs: dict[int, Program] = {}
 
     def program(self, number: int) -> Program:
@@ -125,6 +125,7 @@ class CorpusPairs:
         return {
             "kind": "corpus",
             "seed": self.seed,
+            "split": self.recipe.families,
             "programs": len(shown),
             "families": len({program.family for program in shown}),
             "combinations": len({tuple(part.name for part in program.parts) for program in shown}),

@@ -45,6 +45,8 @@ class ShapeRecipe(Section, frozen=True):
 
 
 class DataRecipe(Section, frozen=True):
+    families: Literal["train", "basic"] = "train"
+    """`basic`: only the families that a model of a few million weights can learn in an hour."""
     programs: int = 3000
     """Corpus programs that are ever shown: what is not among them is for the generator to find."""
     generator: float = 0.45
