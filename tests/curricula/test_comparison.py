@@ -130,9 +130,10 @@ def test_the_table_pairs_differences_to_untrained_by_seed() -> None:
     assert fixed.tokens.mean == 2000
     assert fixed.training is not None
     assert fixed.training.mean == pytest.approx((19 + 20) / 2 / 40)  # the last tenth of twenty steps
-    page = to_markdown(plan, [untrained, fixed])
-    assert "| fixed | 2 | 20 | 2,000 | 25.0% ± 0.0 | 60.0% ± 127.1 | +35.0 ± 127.1 | 48.8% ± 0.0 |" in page
-    assert "| untrained | 2 | 0 | 0 | 25.0% ± 0.0 | 25.0% ± 0.0 | – | – |" in page
+    page = to_markdown(plan, [untrained, fixed], {"held": (0.25, 0.2, 0.31)})
+    assert "| fixed | 2 | 20 | 2,000 | 60.0% ± 127.1 | +35.0 ± 127.1 | 48.8% ± 0.0 |" in page
+    assert "| untrained | 2 | 0 | 0 | 25.0% | – | – |" in page
+    assert "The model before training: 25.0%, 95% interval 20.0% to 31.0%" in page
 
 
 def test_without_an_untrained_run_there_is_no_difference() -> None:

@@ -27,7 +27,7 @@ Axis: TypeAlias = Literal["step", "tokens"]
 Points: TypeAlias = tuple[Floats, Floats]
 """Positions along the compute axis, and values."""
 
-COLOURS = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#da8bc3", "#8c8c8c")
+COLOURS = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#da8bc3", "#8c8c8c", "#ccb974")
 GRID_POINTS = 200
 PANEL = (4.6, 3.4)
 DPI = 150
@@ -232,10 +232,15 @@ def _panels(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
 
 
 def _titled(panel: Axes, title: str, axis: Axis, label: str) -> None:
+    """Names and grid; tokens are counted in thousands and millions."""
     panel.set_title(title, fontsize=10)
     panel.set_xlabel(LABELS[axis])
     panel.set_ylabel(label)
     panel.grid(alpha=0.25)
+    if axis == "tokens":
+        from matplotlib.ticker import EngFormatter
+
+        panel.xaxis.set_major_formatter(EngFormatter())
 
 
 def _curve(panel: Axes, name: str, points: Sequence[Points], plan: Plan, *, marker: bool = False) -> None:
@@ -260,8 +265,10 @@ def _finished(figure: Figure, panels: Sequence[Axes]) -> Figure:
             entries.setdefault(label, handle)
         panel.spines[["top", "right"]].set_visible(False)
     if entries:
-        figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=min(5, len(entries)),
-                      fontsize=8, frameon=False)  # fmt: skip
+        columns = min(len(entries), 2 * len(panels))
+        figure.legend(
+            list(entries.values()), list(entries), loc="outside lower center", ncols=columns, fontsize=8, frameon=False
+        )
     return figure
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import evoenv
-from evoenv.comparison.plan import LOG, Plan, RunPlan, is_done, run_directory
+from evoenv.comparison.plan import LOG, START, Plan, RunPlan, is_done, run_directory
 from evoenv.errors import EvoEnvError, StoreError
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -91,8 +91,6 @@ class RunsFailed(EvoEnvError):
 
 
 def _started(directory: Path, plan: Plan) -> bool:
-    from evoenv.comparison.single import START
-
     return all((directory / START / f"suite{index}.json").is_file() for index in range(len(plan.evaluation.suites)))
 
 

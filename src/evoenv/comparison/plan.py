@@ -13,7 +13,7 @@ import msgspec
 from evoenv.config import Config, load_config, to_mapping
 from evoenv.errors import InputError, StoreError
 
-PLAN, RUNS, DONE, LOG, SERIES = "plan.json", "runs", "done.json", "log.txt", "series.csv"
+PLAN, RUNS, START, DONE, LOG, SERIES = "plan.json", "runs", "start", "done.json", "log.txt", "series.csv"
 BASELINE = "untrained"
 UNBOUNDED_STEPS = 1_000_000_000
 """The step limit of a run that a token budget ends."""

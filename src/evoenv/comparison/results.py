@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from evoenv.comparison import series, table
-from evoenv.comparison.plan import SERIES, Plan, is_done, run_directory, write_bytes, write_json
+from evoenv.comparison.plan import SERIES, START, Plan, is_done, run_directory, write_bytes, write_json
 from evoenv.comparison.series import Run
 from evoenv.errors import StoreError
 
@@ -28,12 +28,24 @@ def read_runs(directory: Path, plan: Plan) -> list[Run]:
     return runs
 
 
+def read_start(directory: Path, plan: Plan) -> dict[str, tuple[float, float, float]]:
+    """Accuracy of the model before training, with its interval, by suite."""
+    found = {}
+    for index, suite in enumerate(plan.evaluation.suites):
+        path = directory / START / f"suite{index}.json"
+        if path.is_file():
+            kept = msgspec.json.decode(path.read_bytes())
+            found[suite] = (kept["accuracy"], kept["low"], kept["high"])
+    return found
+
+
 def write_results(directory: Path, plan: Plan) -> dict[str, Any]:
     """`table.md`, `table.csv`, `results.json`, `series.csv`, `compare.png` and `figures/`; the JSON document."""
     from evoenv.comparison.figures import write_figures
 
     runs = read_runs(directory, plan)
     lines = table.lines_of(plan, runs)
+    start = read_start(directory, plan)
     document = {
         "model": plan.model,
         "budget": {"steps": plan.steps, "tokens": plan.tokens},
@@ -44,9 +56,10 @@ def write_results(directory: Path, plan: Plan) -> dict[str, Any]:
             for run in runs
         ],
         "missing": [run.name for run in plan.runs if not is_done(directory, plan, run)],
+        "start": {suite: {"mean": mean, "low": low, "high": high} for suite, (mean, low, high) in start.items()},
         "table": [line.to_json() for line in lines],
     }
-    write_bytes(directory / "table.md", table.to_markdown(plan, lines).encode())
+    write_bytes(directory / "table.md", table.to_markdown(plan, lines, start).encode())
     write_bytes(directory / "table.csv", table.to_csv(lines).encode())
     write_bytes(directory / "series.csv", series.to_csv(runs, named=True).encode())
     write_json(directory / "results.json", document)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from evoenv.comparison.plan import (
     DONE,
     SERIES,
+    START,
     Plan,
     RunPlan,
     SuiteSettings,
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from evoenv.evaluation import Evaluation, Suite
     from evoenv.policy.local.policy import LocalPolicy
     from evoenv.sandbox.host import Sandbox
-
-START = "start"
 
 
 def run_one(directory: Path, plan: Plan, run: RunPlan) -> None:

@@ -20,6 +20,12 @@ T_975 = (
 """The 97.5% point of Student's t for 1, 2, … degrees of freedom; beyond the table 1.96 and a little."""
 
 
+SHARED = (
+    "over problems and samples. It is evaluated once for all runs, and every run is asked the same problems, so that "
+    "this uncertainty is common to all rows and in none of the intervals above."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Mean:
     """A mean over random seeds; `half` is half the width of its 95% interval, None where one seed says nothing."""
@@ -111,7 +117,8 @@ def last_tenth(run: Run, column: str) -> float | None:
 # --------------------------------------------------------------------------- as text
 
 
-def to_markdown(plan: Plan, lines: Sequence[Line]) -> str:
+def to_markdown(plan: Plan, lines: Sequence[Line], start: Mapping[str, tuple[float, float, float]]) -> str:
+    """The table as a page; `start` is the untrained model's accuracy with its own interval, by suite."""
     settings = plan.evaluation
     parts = [f"Model {plan.model}, {plan.budget} per run.", ""]
     for suite in settings.suites:
@@ -119,8 +126,8 @@ def to_markdown(plan: Plan, lines: Sequence[Line]) -> str:
         parts += [
             f"Held-out accuracy on `{suite}`: {how}; mean over seeds ± half of the 95% interval (Student's t).",
             "",
-            "| curriculum | seeds | steps | tokens | at the start | at the end | against untrained | training score |",
-            "|---|---|---|---|---|---|---|---|",
+            "| curriculum | seeds | steps | tokens | at the end | against untrained | training score |",
+            "|---|---|---|---|---|---|---|",
         ]
         for line in lines:
             if line.suite == suite:
@@ -129,12 +136,14 @@ def to_markdown(plan: Plan, lines: Sequence[Line]) -> str:
                     str(len(line.seeds)),
                     f"{line.steps.mean:,.0f}",
                     f"{line.tokens.mean:,.0f}",
-                    share(line.start),
-                    share(line.final),
+                    f"{100 * line.final.mean:.1f}%" if line.curriculum == BASELINE else share(line.final),
                     "–" if line.difference is None else share(line.difference, signed=True),
                     "–" if line.training is None else share(line.training),
                 ]
                 parts.append(f"| {' | '.join(cells)} |")
+        if suite in start:
+            mean, low, high = (f"{100 * value:.1f}%" for value in start[suite])
+            parts += ["", f"The model before training: {mean}, 95% interval {low} to {high} {SHARED}"]
         parts.append("")
     return "\n".join(parts)
 
