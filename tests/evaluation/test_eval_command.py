@@ -1,0 +1,266 @@
+"""`evoenv eval` as a user runs it: refusals before any work, a scripted model, a server, the tiny model, a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from evaluation_support import ADDING, BROKEN, DYING, solver
+from loop_support import configuration
+
+from evoenv.cli import main
+from evoenv.cli.eval import file_name, parse_levels
+from evoenv.policy.scripted import ScriptedPolicy
+from evoenv.pool.store import Store
+from evoenv.run import create
+
+SMALL = ("--difficulties", "0,1", "--instances", "2", "--samples", "4", "--temperature", "1", "--max-tokens", "100")
+
+
+@pytest.fixture
+def adding(tmp_path: Path) -> Path:
+    path = tmp_path / "adding.py"
+    path.write_text(ADDING)
+    return path
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> ScriptedPolicy:
+    policy = ScriptedPolicy(solver, trainable=False)
+    monkeypatch.setattr("evoenv.cli.eval_subject.sampling_policy", lambda config: policy)
+    return policy
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "eval needs --model M or --run DIR"),
+        (["--model", "m", "--run", "r", "--suite", "seeds"], "eval needs --model M or --run DIR"),
+        (["--model", "m"], "eval needs --suite S"),
+        (["--model", "m", "--suite", "nowhere"], "no suite 'nowhere'; expected seeds"),
+        (["--model", "m", "--suite", "seeds", "--samples", "0"], "--samples is 0"),
+        (["--model", "m", "--suite", "seeds", "--temperature", "-1"], "--temperature is -1"),
+        (["--model", "m", "--suite", "seeds", "--temperature", "nan"], "--temperature is nan"),
+        (["--model", "m", "--suite", "seeds", "--temperature", "0", "--samples", "4"], "the same response 4 times"),
+        (["--model", "m", "--suite", "seeds", "--top-p", "0"], "--top-p is 0"),
+        (["--model", "m", "--suite", "seeds", "--max-tokens", "0"], "--max-tokens is 0"),
+        (["--model", "m", "--suite", "seeds", "--difficulties", "1-0"], "--difficulties is '1-0'"),
+        (["--model", "m", "--suite", "seeds", "--difficulties", "-1"], "--difficulties is '-1'"),
+        (["--model", "m", "--suite", "seeds", "--instances", "0"], "0 instances"),
+        (["--model", "m", "--suite", "seeds", "--set", "model.nam=x"], "did you mean 'model.name'"),
+        (["--model", "m", "--suite", "seeds", "--checkpoint", "3"], "--checkpoint is a step of a run"),
+        (["--run", "{tmp}/begun", "--suite", "seeds"], "has no checkpoint yet"),
+        (["--run", "{tmp}/begun", "--suite", "seeds", "--checkpoint", "3"], "no checkpoint of step 3; it has none"),
+        (["--run", "{tmp}/begun", "--suite", "seeds", "--base-url", "u"], "--base-url goes with --model"),
+        (["--model", "m", "--suite", "{tmp}/none.jsonl"], "cannot read"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_any_work(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    create(tmp_path / "begun", configuration())[0].close()
+    assert main(["eval", *(argument.format(tmp=tmp_path) for argument in arguments)]) == 2
+    shown = capsys.readouterr()
+    assert words in shown.err
+    assert shown.err.count("\n") == 1
+    assert shown.out == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["begun"]
+
+
+def test_a_run_that_is_not_there_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", "--run", str(tmp_path), "--suite", "seeds"]) == 1
+    assert "there is no run in" in capsys.readouterr().err
+
+
+def test_levels_are_lists_and_ranges() -> None:
+    assert parse_levels("0,1,2") == (0, 1, 2)
+    assert parse_levels("0-2, 5,5") == (0, 1, 2, 5)
+
+
+def test_suites_have_files_of_their_own() -> None:
+    assert file_name("corpus:held-out") == "corpus-held-out"
+    assert file_name("data/aime24.jsonl").startswith("aime24-")
+    assert file_name("data/aime24.jsonl") != file_name("other/aime24.jsonl")
+    assert "/" not in file_name("run:/a/b/../c/")
+
+
+@pytest.mark.sandbox
+def test_json_is_one_document_and_the_files_are_kept(
+    tmp_path: Path, adding: Path, scripted: ScriptedPolicy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "out"
+    command = ["eval", "--model", "m", "--suite", str(adding), *SMALL, "-o", str(place), "--json"]
+    assert main(command) == 0
+    shown = capsys.readouterr()
+    document = json.loads(shown.out)
+    assert shown.err == ""
+    (suite,) = document["suites"]
+    assert suite["accuracy"]["mean"] == 0.25
+    assert suite["pass_at"] == {"1": 0.25, "2": 0.5, "4": 1.0}
+    assert (suite["problems"], suite["samples"], suite["sampled"]) == (4, 4, 16)
+    results = Path(suite["results"])
+    assert len(results.read_text().splitlines()) == 17
+    kept = json.loads(results.with_suffix(".json").read_text())
+    assert kept["accuracy"] == suite["accuracy"]
+    asked = len(scripted.requests)
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["suites"][0]["sampled"] == 0
+    assert len(scripted.requests) == asked
+    assert sorted(path.suffix for path in place.iterdir()) == [".json", ".jsonl"]
+
+
+@pytest.mark.sandbox
+def test_the_table_shows_every_suite_and_what_went_wrong(
+    tmp_path: Path, scripted: ScriptedPolicy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    folder = tmp_path / "envs"
+    folder.mkdir()
+    for name, source in (("adding", ADDING), ("dying", DYING), ("broken", BROKEN)):
+        (folder / f"{name}.py").write_text(source)
+    assert main(["eval", "--model", "org/m", "--suite", "envs", "--suite", "envs/adding.py", *SMALL]) == 0
+    shown = capsys.readouterr().out
+    assert "0.250 (" in shown
+    assert "instances could not be posed" in shown
+    assert "adding.py" in shown
+    assert "level 1" in shown
+    assert (tmp_path / "evaluations" / "org-m").is_dir()
+    assert main(["eval", "--model", "org/m", "--suite", "envs/adding.py", *SMALL]) == 0
+    assert "nothing was sampled" in capsys.readouterr().out
+
+
+@pytest.mark.sandbox
+def test_another_model_or_suite_in_the_same_place_is_refused(
+    tmp_path: Path, adding: Path, scripted: ScriptedPolicy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["-o", str(tmp_path / "out")]
+    assert main(["eval", "--model", "one", "--suite", str(adding), *SMALL, *place]) == 0
+    assert main(["eval", "--model", "two", "--suite", str(adding), *SMALL, *place]) == 2
+    assert "model.name was 'one' and is 'two'" in capsys.readouterr().err
+    adding.write_text(ADDING.replace("What is", "Say what is"))
+    assert main(["eval", "--model", "one", "--suite", str(adding), *SMALL, *place]) == 2
+    assert "suite.content was" in capsys.readouterr().err
+
+
+@pytest.mark.sandbox
+def test_mathematics_needs_its_extra(
+    tmp_path: Path, scripted: ScriptedPolicy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "m.jsonl"
+    path.write_text('{"problem": "1+1?", "answer": "2"}\n')
+    import importlib.util
+
+    find = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "math_verify" else find(name))
+    assert main(["eval", "--model", "m", "--suite", str(path), "-o", str(tmp_path / "out")]) == 2
+    assert "pip install 'evoenv[eval]'" in capsys.readouterr().err
+
+
+# --------------------------------------------------------------------------- a server
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    program = Path(__file__).parents[1] / "cli" / "synth_server.py"
+    process = subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.sandbox
+def test_a_served_model_is_evaluated(
+    tmp_path: Path, adding: Path, server: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("httpx")
+    command = ["eval", "--model", "author-1", "--base-url", server, "--suite", str(adding), *SMALL]
+    assert main([*command, "-o", str(tmp_path / "out"), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["suites"][0]["sampled"] == 16
+    assert document["suites"][0]["model"] == {"name": "author-1", "base_url": server}
+    assert main([*command[:2], "nobody", *command[3:], "-o", str(tmp_path / "other")]) == 1
+    assert "author-1" in capsys.readouterr().err
+
+
+# --------------------------------------------------------------------------- real models
+
+
+def evoenv(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "evoenv", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.sandbox
+def test_the_tiny_model_is_interrupted_and_goes_on(tmp_path: Path, adding: Path) -> None:
+    place = tmp_path / "out"
+    command = ("eval", "--model", "tiny-test", "--suite", str(adding), "--suite", "seeds", "-o", str(place), "--json")
+    sizes = ("--difficulties", "0", "--instances", "4", "--samples", "8", "--max-tokens", "400")
+    process = evoenv(*command, *sizes)
+    deadline = time.monotonic() + 120
+    results: list[Path] = []
+    while not results and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.2)
+        results = [path for path in place.glob("*.jsonl") if len(path.read_bytes().splitlines()) > 3]
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert "the same command continues" in errors.replace("\n", " ")
+    kept = sum(len(path.read_bytes().splitlines()) - 1 for path in place.glob("*.jsonl"))
+    process = evoenv(*command, *sizes)
+    out, errors = process.communicate(timeout=400)
+    assert process.returncode == 0, errors
+    document = json.loads(out)
+    first, second = document["suites"]
+    assert (first["problems"], second["problems"]) == (4, 40)
+    assert first["sampled"] + second["sampled"] <= 8 * 44 - kept
+    assert first["model"]["weights"]
+
+
+@pytest.mark.slow
+@pytest.mark.sandbox
+def test_a_run_is_evaluated_at_its_newest_checkpoint_another_one_and_before_training(
+    tmp_path: Path, adding: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    process = evoenv("train", "--preset", "tiny-test", "--run", str(run), "--steps", "2")
+    _, errors = process.communicate(timeout=400)
+    assert process.returncode == 0, errors
+    command = ["eval", "--run", str(run), "--suite", str(adding), "--suite", f"run:{run}", "--difficulties", "0"]
+    command += ["--instances", "1", "--samples", "1", "--max-tokens", "20", "--json"]
+    weights = set()
+    for flags, step in (([], 2), (["--checkpoint", "1"], 1), (["--checkpoint", "0"], 0)):
+        assert main([*command, *flags]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["output"] == str(run / "evaluations" / f"step-{step:05d}")
+        assert document["suites"][1]["problems"] == 10
+        weights.add(document["suites"][0]["model"]["weights"])
+    assert len(weights) == 3
+    with Store.read(run) as store:
+        assert {(item.step, item.suite) for item in store.evaluations()} == {
+            (step, suite) for step in (0, 1, 2) for suite in (str(adding), f"run:{run}")
+        }
+    with Store.open(run):
+        assert main(command) == 0
+    assert "was not entered in the run" in capsys.readouterr().err.replace("\n", " ")
