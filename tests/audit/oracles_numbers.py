@@ -22,8 +22,7 @@ def text_of(fraction: Fraction) -> str:
 
 def primes_between(z: Z) -> int:
     return sum(
-        all(number % divisor for divisor in range(2, number))
-        for number in range(max(2, z["low"]), z["high"] + 1)
+        all(number % divisor for divisor in range(2, number)) for number in range(max(2, z["low"]), z["high"] + 1)
     )
 
 
@@ -130,9 +129,7 @@ def typo_distance(z: Z) -> int:
 
 def shared_passage(z: Z) -> int:
     first, second = z["first"], z["second"]
-    return max(
-        j - i for i in range(len(first)) for j in range(i, len(first) + 1) if first[i:j] in second
-    )
+    return max(j - i for i in range(len(first)) for j in range(i, len(first) + 1) if first[i:j] in second)
 
 
 def mirror_words(z: Z) -> int:

@@ -111,9 +111,7 @@ def project_plan(z: Z) -> int:
     """Day by day: what can run does."""
     left, finished, day = list(z["days"]), set[int](), 0
     while len(finished) < len(left):
-        running = [
-            task for task, waits in enumerate(z["waits"]) if task not in finished and finished.issuperset(waits)
-        ]
+        running = [task for task, waits in enumerate(z["waits"]) if task not in finished and finished.issuperset(waits)]
         for task in running:
             left[task] -= 1
         finished |= {task for task in running if left[task] == 0}

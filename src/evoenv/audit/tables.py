@@ -137,7 +137,7 @@ def _kinds(labelled: LabelledSet, mechanical: dict[str, bool], review: dict[str,
 
 def table_text(rows: Sequence[Row]) -> list[list[str]]:
     """Cells as they are shown: percentages, and the confusion in the paper's order."""
-    words = {"mechanical": "L1-L5", "review": "review", "both": "L1-L5, then review"}
+    words = {"mechanical": "L1-L5", "review": "review", "both": "both"}
     rules = {"single": "K = 1", "majority": "majority", "any-reject": "any-reject", "all-reject": "all-reject"}
     lines = []
     for row in rows:

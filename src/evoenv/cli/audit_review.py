@@ -205,14 +205,14 @@ def show(found: Audit, label: str | None, reviews: int, results: Path) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("checks", "rule"):
         table.add_column(column, no_wrap=True)
-    for column in ("accuracy", "precision", "recall", "F1", "(TP, FP, TN, FN)", "unparsed"):
+    for column in ("acc.", "prec.", "recall", "F1", "(TP, FP, TN, FN)", "unparsed"):
         table.add_column(column, justify="right", no_wrap=True)
     for cells in table_text(found.rows):
         table.add_row(*cells)
     screen.print(table)
     kinds = Table(box=None, header_style="bright_black", pad_edge=False)
     kinds.add_column("refused, by kind of defect", no_wrap=True)
-    columns = ("of", "L1-L5", *(("review", "either") if label is not None else ()))
+    columns = ("of", "L1-L5", *(("review", "both") if label is not None else ()))
     for column in columns:
         kinds.add_column(column, justify="right")
     for row in found.kinds:
