@@ -27,12 +27,12 @@ def seeds(sandbox: Sandbox) -> list[PoolEntry]:
 @pytest.fixture(scope="session")
 def run_directory(tmp_path_factory: pytest.TempPathFactory, sandbox: Sandbox) -> Path:
     """A run that was really run: originals, admissions, retirements."""
-    from loop_support import open_run
+    from loop_support import configuration, open_run
 
     from evoenv.run import advance
 
     directory = tmp_path_factory.mktemp("run") / "run"
-    run, _ = open_run(directory, sandbox)
+    run, _ = open_run(directory, sandbox, configuration(run={"steps": 2}))
     advance(run)
     run.close()
     return directory

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
+
+from evoenv.cli import main
 
 ROOT = Path(__file__).parents[2]
 BARE_PYTHON = [sys.executable, "-I", "-S"]
@@ -116,12 +120,13 @@ def make_gym(directory: Path) -> Path:
     return gym
 
 
-def evoenv(*arguments: object, expect: int = 0, directory: Path | None = None) -> str:
-    """Run the command line in a process of its own; its standard output (its standard error where it fails)."""
-    command = [sys.executable, "-m", "evoenv", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=directory, env=environment())
-    assert done.returncode == expect, f"{command} gave {done.returncode}: {done.stdout}{done.stderr}"
-    return done.stderr if expect else done.stdout
+def evoenv(*arguments: object, expect: int = 0) -> str:
+    """Run the command line in this process; its standard output (its standard error where it fails)."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([str(one) for one in arguments])
+    assert code == expect, f"{arguments} gave {code}: {out.getvalue()}{err.getvalue()}"
+    return err.getvalue() if expect else out.getvalue()
 
 
 def environment() -> dict[str, str]:

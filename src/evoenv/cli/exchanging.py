@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from evoenv.cli.common import console
 from evoenv.errors import InputError
+from evoenv.records import Finding
 
 
 def add_trust_options(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +40,14 @@ def allowed_modules(arguments: argparse.Namespace) -> tuple[str, ...]:
         if name not in sys.stdlib_module_names and importlib.util.find_spec(name) is None:
             raise InputError(f"--allow-module {name}: there is no such module here; install it first")
     return tuple(dict.fromkeys(arguments.allow_module))
+
+
+def hint_for(finding: Finding) -> str:
+    """An import beyond the allow-list has another way out here than in a generator's response."""
+    module = finding.message.rpartition("imports ")[2].partition(".")[0]
+    if finding.code != "L1.import" or not module:
+        return finding.hint
+    return f"if you trust the code, allow it by name: --allow-module {module}"
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evoenv.cli.common import console, print_json, visible
-from evoenv.cli.exchanging import add_trust_options, allowed_modules, progress_bar
+from evoenv.cli.exchanging import add_trust_options, allowed_modules, hint_for, progress_bar
 from evoenv.errors import InputError
 
 if TYPE_CHECKING:
@@ -124,12 +124,11 @@ def check_verified(chosen: list[PoolEntry]) -> None:
     """Raise InputError where one did not pass validation."""
     failed = [entry for entry in chosen if not entry.report.passed]
     if failed:
-        first = failed[0].report.findings
-        why = f" ({first[0].code}: {first[0].message})" if first else ""
+        first = failed[0].report.findings[0]
         more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
         raise InputError(
-            f"{failed[0].name}{more} did not pass validation{why}; only verified environments are exported. "
-            "Mend it, or import the folder first: `evoenv import` keeps those that pass"
+            f"{failed[0].name}{more} did not pass validation ({first.code}: {first.message}); {hint_for(first)} "
+            "(`evoenv import` keeps those of a folder that pass)"
         )
 
 

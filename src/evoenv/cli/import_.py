@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evoenv.cli.common import console, print_json, visible
-from evoenv.cli.exchanging import add_trust_options, allowed_modules, progress_bar
+from evoenv.cli.exchanging import add_trust_options, allowed_modules, hint_for, progress_bar
 from evoenv.errors import InputError
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def report(
                             {
                                 "code": one.code,
                                 "message": one.message,
-                                "hint": hint_for(one.code, one.message, one.hint),
+                                "hint": hint_for(one),
                             }
                             for one in entry.report.findings
                         ],
@@ -139,20 +139,12 @@ def report(
     for entry in refused[:SHOWN]:
         first = entry.report.findings[0]
         line = f"refused {entry.name} ({entry.origin}): {first.code} {first.message}; "
-        screen.print(visible(line + hint_for(first.code, first.message, first.hint)), markup=False, soft_wrap=True)
+        screen.print(visible(line + hint_for(first)), markup=False, soft_wrap=True)
     if len(refused) > SHOWN:
         screen.print(f"… and {len(refused) - SHOWN} more; --json lists them all", markup=False)
     present = f", {len(passed) - len(added)} there already" if len(passed) > len(added) else ""
     line = f"imported {len(added)} of {len(passed) + len(refused)} environments into {place}{present}"
     console().print(visible(line), markup=False, soft_wrap=True)
-
-
-def hint_for(code: str, message: str, hint: str) -> str:
-    """An import beyond the allow-list has another way out here than in a generator's response."""
-    if code != "L1.import":
-        return hint
-    module = message.rpartition("imports ")[2].partition(".")[0]
-    return f"if you trust the code, allow it by name: --allow-module {module}" if module else hint
 
 
 def described(entry: PoolEntry) -> dict[str, Any]:
