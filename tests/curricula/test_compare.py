@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from evoenv.cli import main
+from evoenv.cli.compare import open_watcher
+from evoenv.comparison.plan import Plan, RunPlan, SuiteSettings
 
 SMALL = ("--preset", "tiny-test", "--suite", "seeds", "--difficulties", "0", "--instances", "1", "--samples", "2")
 
@@ -81,6 +86,31 @@ def test_the_extra_for_figures_is_named_before_any_work(
     assert main(["compare", "--curricula", "fixed", *SMALL, "--steps", "1", "-o", str(tmp_path / "out")]) == 2
     assert "pip install 'evoenv[report]'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+# --------------------------------------------------------------------------- progress
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_is_shown_as_bars_on_a_terminal_and_as_lines_elsewhere(
+    tmp_path: Path, terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    run = RunPlan(curriculum="fixed", seed=3, config={})
+    plan = Plan(model="m", steps=10, evaluation=SuiteSettings(suites=("seeds",)), runs=(run,))
+    page = io.StringIO()
+    screen = Console(file=page, force_terminal=terminal, width=140, highlight=False)
+    with ExitStack() as stack:
+        watcher = open_watcher(plan, tmp_path, screen, stack, plain=False)
+        watcher.began(run)
+        watcher.progress(run, {"step": 5, "tokens": 1234, "score": 0.25})
+        watcher.progress(run, {"step": 5, "tokens": 1234, "accuracy": 0.5, "suite": "seeds"})
+        watcher.ended(run, None)
+    text = page.getvalue()
+    assert "1 run of 10 steps, 0 finished before" in text
+    assert "fixed-seed3" in text
+    assert ("score 0.250  seeds 50.0%" if terminal else "fixed-seed3: step 5, 1,234 tokens: 50.0% on seeds") in text
+    assert "100%" in text if terminal else "fixed-seed3: finished in" in text
 
 
 # --------------------------------------------------------------------------- for real

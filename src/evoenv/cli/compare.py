@@ -191,11 +191,12 @@ def check_plan(plan: Plan) -> None:
 
 
 def open_watcher(plan: Plan, directory: Path, screen: Console, stack: ExitStack, *, plain: bool) -> Watcher:
+    from evoenv.cli.watching import plural
     from evoenv.comparison.plan import is_done
 
     done = [run.name for run in plan.runs if is_done(directory, plan, run)]
     screen.print(
-        f"{len(plan.runs)} runs of {plan.budget}, {len(done)} of them finished; in {directory}",
+        f"{plural(len(plan.runs), 'run')} of {plan.budget}, {len(done)} finished before; in {directory}",
         markup=False,
         soft_wrap=True,
     )
