@@ -1,19 +1,19 @@
-"""Runs to report on: a scripted one through the real loop, and large or hostile ones written straight into a store."""
+"""Runs written straight into a store: of any size, or with candidates that attack whoever looks at them."""
 
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
 
 from evoenv.config import load_config, to_mapping
 from evoenv.environment.seeds import seed_sources
-from evoenv.pool.store import Asked, EnvironmentRecord, Store
+from evoenv.pool.store import Asked, EnvironmentRecord, Purpose, Store
 from evoenv.pool.tags import tags_of
 from evoenv.records import (
     Calibration,
     Candidate,
     Decision,
+    Finding,
     Message,
     Novelty,
     Request,
@@ -23,8 +23,6 @@ from evoenv.records import (
     ValidationReport,
 )
 from evoenv.validation.codes import CODES, finding
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "stages"))  # the scripted world of the loop's own tests
 
 SOURCE = '''
 class {name}(VerifiableEnvironment):
@@ -141,3 +139,57 @@ def solve(store: Store, step: int, number: int, environment: str, rng: random.Ra
     for index in range(2):
         store.add_sample(step, Sample(request.id, index, f"<answer>{index}</answer>"))
     store.add_scores(step, {(request.id, 0): Score(1.0), (request.id, 1): Score(float(rng.random() < 0.5))})
+
+
+ATTACKS = (
+    "</script><script>window.pwned = 1</script>",
+    "<img src=x onerror='window.pwned = 2'>",
+    '"><svg onload="window.pwned = 3">',
+    "<!--<script>",
+    "]]><script>window.pwned = 4</script>",
+    "javascript:window.pwned=5",
+    "{{constructor.constructor('window.pwned=6')()}}",
+    "right to left \u202e override, line \u2028 separator, nul \x00, escape \x1b[31m, zero\u200bwidth",
+    "$\\frac{broken$ $$",
+    "=HYPERLINK(1)",
+)
+
+
+def hostile_run(directory: Path) -> None:
+    """Every text that a candidate controls is an attack: name, source, prompt, findings, reviews, responses."""
+    with begin(directory, 1) as store, store.transaction():
+        decisions, novelties, calibrations, reviews, entered = [], {}, {}, {}, []
+        for index, attack in enumerate(ATTACKS):
+            source = f"class A{index}:\n    prompt_template = {attack!r}\n    # {attack}\n"
+            response = f"{attack} \ud800\n```python\n{source}```"
+            name = add_candidate(store, 1, index, source=source, response=response, parents=(attack,))
+            passed = index % 2 == 0
+            found = () if passed else (Finding("L2.raises", attack, attack),)
+            store.add_report(1, name, ValidationReport(5 if passed else 1, found, attack, "functional", attack, attack))
+            decisions.append(Decision(name, 5 if passed else 1, 0.5, 1.0, passed, "admitted" if passed else "layer"))
+            if passed:
+                novelties[name] = Novelty(0.1, 0.9, 0.2, attack)
+                calibrations[name] = Calibration((1.0, 0.0), 0.5)
+                reviews[name] = [Review("accept", "")]
+                _say(store, f"{name}.review", "review", name, attack)
+                _say(store, f"{name}.calibrate.00", "calibrate", name, attack)
+                identity = store.add_source(source)
+                entered.append(EnvironmentRecord(identity, attack, False, candidate_id=name, admitted_step=1))
+                _say(store, f"s00001.solve.{index:04d}", "solve", identity, attack)
+        store.add_novelties(1, novelties)
+        store.add_calibrations(1, calibrations)
+        store.add_reviews(1, reviews)
+        store.add_decisions(1, decisions)
+        store.add_environments(entered)
+        store.record_evaluation(1, ATTACKS[0], 0.5, 0.4, 0.6, 10)
+        store.add_metrics(1, {"pool/active": 15, "solver/score": 0.5, "novelty/gamma": 2.0})
+        with store.stage(1, "rotated"):
+            pass
+
+
+def _say(store: Store, request: str, purpose: Purpose, subject: str, text: str) -> None:
+    asked = Request(request, "solver", (Message("user", text),))
+    store.add_requests(1, [Asked(asked, purpose, subject, 1, 1)])
+    store.add_sample(1, Sample(request, 0, text))
+    if purpose != "review":
+        store.add_scores(1, {(request, 0): Score(0.0, False, text)})

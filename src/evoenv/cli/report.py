@@ -19,6 +19,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--texts", type=float, metavar="MB", help="megabytes of sources, prompts and responses to embed (default: 12)"
     )
+    parser.add_argument("--no-png", action="store_true", help="leave the PNG out: the page alone is ready sooner")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.set_defaults(run=run)
 
@@ -31,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     budget = TEXT_BUDGET if arguments.texts is None else round(arguments.texts * 1e6)
     try:
-        report = write_report(arguments.run_directory, arguments.output, budget)
+        report = write_report(arguments.run_directory, arguments.output, budget, pictures=not arguments.no_png)
     except OSError as error:  # a name too long, say
         reason = error.strerror or error
         raise InputError(f"cannot read {short(arguments.run_directory)}: {reason}; give the folder of a run") from error

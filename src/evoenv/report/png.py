@@ -21,6 +21,7 @@ from evoenv.report.charts import (
     Panel,
     Spans,
     Tree,
+    is_labelled,
     is_measured,
     label_every,
 )
@@ -122,6 +123,7 @@ def _lines(ax: Axes, panel: Lines) -> None:
         elif series.low:
             ax.fill_between(panel.x, _numbers(series.low), _numbers(series.high), color=colour, alpha=0.16, linewidth=0)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.margins(x=0.02 if len(panel.x) > 1 else 0.5)
     if panel.share:
         ax.set_ylim(-0.02, 1.02)
         ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
@@ -141,7 +143,8 @@ def _columns(ax: Axes, panel: Columns) -> None:
         for i in places:
             up[i], down[i] = (up[i] + values[i], down[i]) if values[i] >= 0 else (up[i], down[i] + values[i])
     every = label_every(len(panel.x), 20)
-    ax.set_xticks([i for i in places if i % every == 0], [panel.x[i] for i in places if i % every == 0])
+    shown = [index for index in places if is_labelled(panel.x, index, every)]
+    ax.set_xticks(shown, [panel.x[index] for index in shown])
     ax.set_xlim(-0.8 - max(0, 5 - len(panel.x)), len(panel.x) - 0.2 + max(0, 5 - len(panel.x)))
     ax.axhline(0, color=SOFT, linewidth=0.8)
     if panel.marker is not None:
@@ -168,8 +171,7 @@ def _bars(ax: Axes, panel: Bars) -> None:
 def _heat(ax: Axes, panel: Heat) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
-    shades = LinearSegmentedColormap.from_list("blue", ["#ffffff", _colour("blue")])
-    shades.set_bad("#ffffff")
+    shades = LinearSegmentedColormap.from_list("blue", ["#ffffff", _colour("blue")]).with_extremes(bad="#ffffff")
     ax.imshow([_numbers(row) for row in panel.values], aspect="auto", cmap=shades, vmin=0, vmax=1)
     ax.set_yticks(range(len(panel.rows)), [_plain(name) for name in panel.rows], color=INK, fontsize=8)
     every = label_every(len(panel.columns), 17)

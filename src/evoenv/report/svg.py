@@ -27,6 +27,8 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 16, 14, 44
 PLOT = WIDTH - LEFT - RIGHT
 GAP = 22
 LEGEND_ROW = 22
+FAINT_AT_MOST = 400
+"""More faint lines than this are a fog: they show only where they are asked for."""
 CHARACTER = 6.3
 """About the width of a character of the labels; only placing depends on it."""
 
@@ -389,7 +391,8 @@ def _tree(panel: Tree) -> tuple[str, float]:
         )
 
     parts = [_step_grid(at, panel.last, height, "seeds")]
-    parts += [link(pair, "faint") for pair in panel.faint]
+    faint = "faint" if len(panel.faint) <= FAINT_AT_MOST else "faint many"
+    parts += [link(pair, faint) for pair in panel.faint]
     parts += [link(pair, "kin") for pair in panel.links]
     radius = max(1.6, min(5.0, row * 0.32))
     for index, node in enumerate(panel.nodes):

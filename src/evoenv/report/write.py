@@ -38,8 +38,13 @@ class Report:
     warning: str | None = None
 
 
-def write_report(directory: Path, output: Path | None = None, text_budget: int = TEXT_BUDGET) -> Report:
-    """Read the run in `directory`, as it is at this moment, and leave its report in `output` (`directory/report`)."""
+def write_report(
+    directory: Path, output: Path | None = None, text_budget: int = TEXT_BUDGET, *, pictures: bool = True
+) -> Report:
+    """Read the run in `directory`, as it is at this moment, and leave its report in `output` (`directory/report`).
+
+    Without `pictures` no PNG is drawn; the page has its figures all the same.
+    """
     output = directory / "report" if output is None else output
     with Store.read(directory) as store, store.snapshot():
         data = read_run(store)
@@ -51,7 +56,7 @@ def write_report(directory: Path, output: Path | None = None, text_budget: int =
         folder.mkdir(parents=True, exist_ok=True)
         tables = [_write(folder / f"{figure.key}.csv", csv_text(figure.table)) for figure in figures]
         tables.append(_write(output / "candidates.csv", csv_text(candidates_table(data))))
-        pictures, warning = _pictures(figures, folder)
+        drawn, warning = _pictures(figures, folder) if pictures else ([], None)
         page = _write(output / PAGE_NAME, render(data, figures, details, overview))
     except OSError as error:
         raise InputError(
@@ -61,7 +66,7 @@ def write_report(directory: Path, output: Path | None = None, text_budget: int =
         page=page,
         size=page.stat().st_size,
         csv=tuple(tables),
-        png=tuple(pictures),
+        png=tuple(drawn),
         entries=len(data.entries),
         embedded=len(details.by_entry),
         overview=overview,

@@ -94,7 +94,8 @@
 
   // ------------------------------------------------------------------ text
 
-  const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+  const CONTROL = new RegExp("[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb]"
+    + "|[\\ud800-\\udbff](?![\\udc00-\\udfff])|(?<![\\ud800-\\udbff])[\\udc00-\\udfff]", "g");
   // Words with what a browser would obey or hide (direction overrides, zero widths) shown instead.
   function put(parent, text, kind) {
     let at = 0;
@@ -102,7 +103,7 @@
     for (const found of text.matchAll(CONTROL)) {
       if (found[0] === "\r") continue;
       holder.append(text.slice(at, found.index));
-      holder.append(make("span", "ctl", `U+${found[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`));
+      holder.append(make("span", "ctl", `U+${found[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`));
       at = found.index + found[0].length;
     }
     holder.append(text.slice(at));
@@ -141,7 +142,6 @@
   // ------------------------------------------------------------------ one entry
 
   const number = (value, digits = 2) => value === null || value === undefined ? "–" : value.toFixed(digits).replace("-", "−");
-  const nameOf = (id) => (data.names[id] || [id])[0];
 
   function fold(title, ...inside) {
     return make("details", "", words("summary", "", title), ...inside);
@@ -306,7 +306,7 @@
   function matches(entry, query) {
     let text = haystacks.get(entry);
     if (text === undefined) {
-      text = [entry.name, entry.id, ...entry.tags, ...entry.codes, ...entry.parents.map(nameOf)].join("\n").toLowerCase();
+      text = [entry.name, entry.id, ...entry.tags, ...entry.codes].join("\n").toLowerCase();
       haystacks.set(entry, text);
     }
     if (text.includes(query)) return true;
