@@ -31,6 +31,10 @@ REASONING_GYM = (("reasoning-gym==0.1.25", "hatchling", "msgspec", "rich"),)
 OPENENV = (("openenv==0.10.0", "uvicorn", "setuptools>=68"),)
 
 
+VERL_DATA = ((*VERL[0], "datasets==5.2.0", "pandas", "hydra-core", "pillow", "torchdata"), *VERL[1:])
+"""With what verl needs to read its data files and its configuration."""
+
+
 def peer_python(name: str, installs: tuple[tuple[str, ...], ...]) -> Path:
     """The interpreter of a peer's environment, which is built first where it is missing or half built."""
     digest = hashlib.sha256(json.dumps([installs, sys.version_info[:2]]).encode()).hexdigest()[:8]
