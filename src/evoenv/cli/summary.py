@@ -190,6 +190,7 @@ def show(summary: Summary, directory: Path, screen: Console) -> None:
             say("  no group of any step had two different rewards: there was nothing to learn from, no weight changed")
     weights = ", checkpoints/" if (directory / "checkpoints").is_dir() else ""
     say(f"\nThe run is in {directory}: config.toml, run.sqlite (every prompt, answer, finding and score){weights}")
+    say(f"  evoenv report {directory}          draws all of this, with every candidate, in one page")
     say(f"  evoenv envs --run {directory}      lists its environments")
 
 
