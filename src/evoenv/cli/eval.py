@@ -155,24 +155,30 @@ def check_sampling(arguments: argparse.Namespace) -> None:
 
 
 def find_suites(arguments: argparse.Namespace) -> dict[str, Suite]:
-    from evoenv.evaluation import Fields, find_suite
+    """The suites by their words; what one of them lacks is said before a model is loaded."""
+    from evoenv.evaluation import BenchmarkSuite, Fields, find_suite
+    from evoenv.evaluation.mathematics import require_math_verify
 
     fields = Fields(arguments.problem_field, arguments.answer_field, arguments.id_field)
     levels = parse_levels(arguments.difficulties)
-    return {
-        text: find_suite(
+    suites: dict[str, Suite] = {}
+    for text in dict.fromkeys(arguments.suites):
+        of_corpus = text.startswith("corpus:")
+        suite = find_suite(
             text,
             difficulties=levels,
             instances=arguments.instances,
             seed=arguments.seed,
-            programs=arguments.programs if text.startswith("corpus:") else None,
-            per_family=arguments.per_family if text.startswith("corpus:") else None,
+            programs=arguments.programs if of_corpus else None,
+            per_family=arguments.per_family if of_corpus else None,
             fields=fields,
             limit=arguments.limit,
             allow_degraded=arguments.allow_degraded,
         )
-        for text in dict.fromkeys(arguments.suites)
-    }
+        if isinstance(suite, BenchmarkSuite) and any(problem.grader == "math" for problem in suite.problems):
+            require_math_verify()
+        suites[text] = suite
+    return suites
 
 
 def parse_levels(text: str) -> tuple[int, ...]:
