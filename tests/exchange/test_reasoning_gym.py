@@ -144,7 +144,12 @@ def test_unknown_data_sets_are_named_and_what_cannot_work_is_refused_with_its_re
 
     mixed = take_in("leg_counting")
     assert mixed.returncode == 0
-    command = [str(peer.python), "-m", "evoenv", "export", "pool", "--to", "jsonl", "-o", "rg-data", "--trust"]
-    subprocess.run([*command, "--instances", "4", "--test-instances", "4"], cwd=tmp_path, env=environment, check=True)
+    command = [str(peer.python), "-m", "evoenv", "export", "pool", "--to", "jsonl", "-o", "rg-data"]
+    subprocess.run(
+        [*command, "--allow-module", "reasoning_gym", "--instances", "4", "--test-instances", "4"],
+        cwd=tmp_path,
+        env=environment,
+        check=True,
+    )
     right, wrong = json.loads(peer.run_python(REFERENCE))
     assert (right, wrong) == ([1.0] * 4, [0.0] * 4)

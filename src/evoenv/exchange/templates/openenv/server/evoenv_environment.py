@@ -66,7 +66,8 @@ class EvoEnvEnvironment(Environment[EvoEnvAction, EvoEnvObservation, State]):
             return self._observe("The episode is over; reset for another task.", done=True, reward=0.0)
         self._done = True
         task = self._task
-        verdict = judge(task["environment_id"], task["seed"], task["difficulty"], action.response)
+        item = (task["environment_id"], task["seed"], task["difficulty"], action.response)
+        verdict = scorer.judge([item])[0]
         return self._observe("", done=True, reward=verdict["score"], format_ok=verdict["format_ok"])
 
     @property
@@ -131,17 +132,6 @@ class EvoEnvEnvironment(Environment[EvoEnvAction, EvoEnvObservation, State]):
         assert self._task is not None
         named = {key: self._task[key] for key in ("environment", "environment_id", "difficulty")}
         return EvoEnvObservation(prompt=prompt, **named, **fields)
-
-
-def judge(environment_id: str, seed: int, difficulty: int, response: str) -> dict[str, Any]:
-    verdict: dict[str, Any] = shared().judge([(environment_id, seed, difficulty, response)])[0]
-    return verdict
-
-
-@cache
-def shared() -> Any:
-    """One scorer for all sessions; thread-safe."""
-    return scorer.Scorer()
 
 
 def hashed(*parts: object) -> int:
