@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+
 import pytest
 
 from evoenv.environment.seeds import seed_sources
@@ -58,3 +61,35 @@ def test_the_seeds_are_of_several_kinds_and_carry_the_tags_one_expects():
     assert "interval" in tags["BoundedIntervalIntersection"]
     assert "modular" in tags["Fibonacci"]
     assert len(prototypes_of(tags.values())) >= 5
+
+
+PAPER = (
+    "counting number-theory modular sequence subset feasibility minimisation graph path traversal set sampling "
+    "partition cycle distance"
+).split()
+
+
+def test_the_paper_s_kinds_of_task_are_tags():
+    assert set(PAPER) <= {rule.tag for rule in RULES}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("Given a list of positive integers, count the ways to partition it into primes.",
+         {"array", "counting", "number-theory", "partition"}),
+        ("Sum the distances of all pairs along the cycle.", {"cycle", "distance", "pair"}),
+        ("Choose a subset such that the gcd of consecutive elements is a prime, or say that none exists.",
+         {"array", "feasibility", "number-theory", "sequence", "subset"}),
+        ("Find the fewest edges on a path that visits the tree in breadth-first order.",
+         {"minimisation", "graph", "path", "tree", "traversal"}),
+    ],
+)  # fmt: skip
+def test_prompts_like_those_of_the_paper_s_gallery(prompt, expected):
+    assert tags_of(prompt, "") == expected
+
+
+def test_the_page_of_tags_is_made_from_the_rules():
+    docs = Path(__file__).parents[2] / "docs"
+    page = runpy.run_path(str(docs / "make_tags.py"))["page"]()
+    assert (docs / "tags.md").read_text(encoding="utf-8") == page, "run: python docs/make_tags.py"

@@ -2,7 +2,7 @@
 
 A tag is given where one of its words stands in the prompt, or one of its marks in the code (a name that is
 used, a module that is imported, an operator, a shape of the syntax tree). The rules are few and blunt on purpose:
-they compare runs, they do not judge environments. `RULES` is the documentation.
+they compare runs, they do not judge environments. `RULES` is the documentation; docs/tags.md is made from it.
 
 A *tag prototype* is registered whenever an environment's tags have Jaccard similarity below 0.5 to those of
 every prototype so far, in order of admission; their number is a lower bound on the distinct families.
@@ -47,6 +47,7 @@ RULES: tuple[Rule, ...] = (
     Rule("cycle", ("cycle", "circular", "cyclic")),
     Rule("decision", ("yes or no", "who wins", "true or false", "determine whether", "is it possible")),
     Rule("digits", ("digit",)),
+    Rule("distance", ("distance", "apart")),
     Rule(
         "dynamic-programming",
         ("knapsack", "longest common", "edit distance"),
@@ -68,6 +69,7 @@ RULES: tuple[Rule, ...] = (
         ("prime", "divisor", "divisible", "gcd", "greatest common", "coprime", "factor"),
         ("name:gcd", "name:lcm"),
     ),
+    Rule("pair", ("pair", "matching", "couple")),
     Rule("partition", ("partition", "split into", "divide into")),
     Rule("path", ("path", "route", "walk from", "reach")),
     Rule("permutation", ("permutation", "rearrange"), ("name:permutations", "name:shuffle")),

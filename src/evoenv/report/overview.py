@@ -114,7 +114,7 @@ Paragraph = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 def _proposed(data: RunData) -> Paragraph:
     counts = [sum(column) for column in zip(*(step.funnel for step in data.steps), strict=True)] or [0] * len(FUNNEL)
     if not counts[0]:
-        return "Proposed", ["No candidate has been proposed."], []
+        return "Proposed", ["No candidate was proposed."], []
     path = " → ".join(f"{name} {count:,}" for name, count in zip(FUNNEL[1:], counts[1:], strict=True))
     rewards = [(step.number, sum(step.rewards) / len(step.rewards)) for step in data.steps if step.rewards]
     lines = [f"{plural(counts[0], 'candidate')}; passed: {path}."]

@@ -58,7 +58,7 @@ def funnel(data: RunData) -> Figure:
         "All candidates of the run. Each bar counts those that passed this test and all before it; percentages are of "
         "the proposed."
         if proposed
-        else "No candidate has been proposed yet.",
+        else "No candidate was proposed.",
         f"Bars that shrink from {proposed} proposed candidates to {counts[-1]} admitted.",
         [Bars(bars)] if proposed else [],
         table,
@@ -83,7 +83,7 @@ def funnel_by_step(data: RunData) -> Figure:
         "funnel_by_step",
         "Validation funnel per step",
         "Where the candidates of each step ended, the admitted at the bottom. A generator that learns to write sound "
-        "environments moves the colours upwards." if steps else "No candidate has been proposed yet.",
+        "environments moves the colours upwards." if steps else "No candidate was proposed.",
         "Stacked columns, one per step, by the test that refused the candidates.",
         [columns] if steps else [],
         table,

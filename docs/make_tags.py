@@ -1,0 +1,41 @@
+"""Write docs/tags.md from the rules: `python docs/make_tags.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evoenv.pool.tags import PROTOTYPE_THRESHOLD, RULES, Rule
+
+INTRODUCTION = f"""# Tags of environments
+
+A tag says what kind of task an environment sets. It is given where one of its words stands in the prompt (from a word's
+start, whatever the case), or one of its marks in the code:
+
+- `name:x`: the name `x` is used, as a variable, a function or an attribute;
+- `import:x`: the module `x` is imported;
+- `op:X`: the operator `X` of Python's syntax tree is used;
+- `shape:recursion`, `shape:set`: a function calls itself; a set is written down.
+
+An environment usually has several tags. Those of an admitted environment are fixed when it is admitted; the report tags
+rejected candidates by the same rules. The rules are few and blunt on purpose: they compare runs, they do not judge
+environments.
+
+A *tag prototype* is counted whenever an environment's tags have Jaccard similarity below {PROTOTYPE_THRESHOLD:g}
+to those of every prototype so far, in order of admission: a lower bound on the distinct kinds of task that a run has
+reached.
+
+| tag | words of the prompt | marks of the code |
+|---|---|---|
+"""
+
+
+def page() -> str:
+    return INTRODUCTION + "".join(f"| {rule.tag} | {', '.join(rule.words)} | {_marks(rule)} |\n" for rule in RULES)
+
+
+def _marks(rule: Rule) -> str:
+    return ", ".join(f"`{mark}`" for mark in rule.marks)
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("tags.md").write_text(page(), encoding="utf-8")
