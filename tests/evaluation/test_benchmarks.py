@@ -82,19 +82,17 @@ def test_a_failed_program_says_which_test_and_is_no_failure_of_the_grader(sandbo
 
 
 @pytest.mark.sandbox
-def test_an_answer_whose_grading_is_ended_is_wrong_and_counted(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_any_of_several_answers_will_do_and_a_grading_that_is_ended_is_counted(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
     pytest.importorskip("math_verify")
-    suite = benchmark_suite(write(tmp_path / "m.jsonl", *MATHS))
-    found, _ = ask(sandbox, suite, {"half": f"<answer>{'(' * 300}</answer>", "six": "<answer>6</answer>"})
-    assert (found.accuracy.mean, found.grader_failures) == (0.5, 1)
-
-
-@pytest.mark.sandbox
-def test_any_of_several_answers_will_do(sandbox: Sandbox, tmp_path: Path) -> None:
-    pytest.importorskip("math_verify")
-    suite = benchmark_suite(write(tmp_path / "m.jsonl", {"problem": "A root of x^2 = 4?", "answer": ["2", "-2"]}))
-    assert ask(sandbox, suite, {"1": "<answer>-2</answer>"})[0].accuracy.mean == 1.0
-    assert ask(sandbox, suite, {"1": "<answer>4</answer>"})[0].accuracy.mean == 0.0
+    roots = {"problem": "A root of x^2 = 4?", "answer": ["2", "-2"]}
+    suite = benchmark_suite(write(tmp_path / "m.jsonl", roots))
+    said = ["-2", "4", "4/2", "(" * 300]
+    policy = ScriptedPolicy(lambda request, index: f"<answer>{said[index]}</answer>")
+    found = evaluate(policy, sandbox, suite, samples=4, temperature=1.0, top_p=1.0, max_tokens=4000)
+    assert found.items[0].scores == (1.0, 0.0, 1.0, 0.0)
+    assert found.grader_failures == 1
 
 
 @pytest.mark.parametrize(

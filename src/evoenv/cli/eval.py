@@ -39,7 +39,7 @@ def add_parser(subparsers: Any) -> None:
     what = parser.add_argument_group("the suites")
     what.add_argument(
         "--suite", dest="suites", action="append", default=[], metavar="S",
-        help="seeds, corpus:train, corpus:held-out, run:DIR, an environment file or a folder of them; "
+        help="seeds, corpus:train, corpus:basic, corpus:held-out, run:DIR, an environment file or a folder of them; "
         "or FILE.jsonl of problems and answers, also as math:FILE, choice:FILE, program:FILE; may be repeated",
     )  # fmt: skip
     what.add_argument("--difficulties", default="0,1,2", metavar="L", help="levels of environments, as 0,1,2 or 0-3")
@@ -197,7 +197,7 @@ def file_name(text: str) -> str:
     import hashlib
 
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text.rstrip("/").rpartition("/")[2]).strip("-.")[:60]
-    if re.fullmatch(r"seeds|corpus:(?:train|held-out)", text):
+    if re.fullmatch(r"seeds|corpus:[a-z-]+", text):
         return text.replace(":", "-")
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
     return f"{plain.removesuffix('.jsonl').removesuffix('.py') or 'suite'}-{digest}"

@@ -26,7 +26,8 @@ from evoenv.sandbox.outcomes import Limits
 
 ZYGOTE = Path(__file__).parent / "guest" / "zygote.py"
 NOBODY = 65534
-START_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 120.0
+"""A runtime may import a lot (the graders' does), on a machine that is busy."""
 REPLY_TIMEOUT_S = 30.0
 LAST_WORDS_S = 2.0
 ENVIRONMENT_KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME")
