@@ -186,11 +186,11 @@ from datasets import Dataset
 from evoenv_trl import Environment, environment_rows
 from transformers import AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
-from trl.chat_template_utils import qwen3_training_chat_template
+from trl.chat_template_utils import qwen3_chat_template
 
 model = json.load(sys.stdin)
 tokenizer = AutoTokenizer.from_pretrained(model)
-tokenizer.chat_template = qwen3_training_chat_template
+tokenizer.chat_template = qwen3_chat_template
 config = GRPOConfig(
     output_dir="grpo", max_steps=1, num_generations=2, per_device_train_batch_size=2, max_completion_length=16,
     use_cpu=True, bf16=False, report_to="none", save_strategy="no", logging_steps=1,
