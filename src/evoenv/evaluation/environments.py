@@ -244,8 +244,8 @@ def _files(path: Path) -> list[SuiteEnvironment]:
             files = [path]
         else:
             raise InputError(
-                f"no suite {str(path)!r}; expected seeds, corpus:train, corpus:basic, corpus:held-out, run:DIR, or the path "
-                "of an environment file or a folder of them"
+                f"no suite {str(path)!r}; expected seeds, corpus:train, corpus:basic, corpus:held-out, run:DIR, or "
+                "the path of an environment file or a folder of them"
             )
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
