@@ -12,7 +12,7 @@ from evoenv.sandbox.host import Sandbox
 from evoenv.validation.validate import validate
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.mark.sandbox

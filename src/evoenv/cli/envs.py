@@ -58,11 +58,14 @@ def run_rows(directory: Path) -> list[dict[str, Any]]:
         reason = error.strerror or error
         raise InputError(f"cannot read {short(directory)}: {reason}; give the folder of a run") from error
     with opened as store:
+        brought = store.provenance()
         return [
             {
                 "id": record.id,
                 "name": record.name,
-                "origin": "seed" if record.original else f"step {record.admitted_step}",
+                "origin": str(brought[record.id]["origin"])
+                if record.id in brought
+                else ("seed" if record.original else f"step {record.admitted_step}"),
                 "state": "active" if record.active else f"retired at step {record.retired_step}",
                 "epochs": record.epochs,
                 "task": ", ".join(sorted(record.tags)),
