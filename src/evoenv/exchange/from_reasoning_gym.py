@@ -3,8 +3,8 @@
 Each becomes a small source that calls the library, which its user trusts by naming it here: the sandbox imports it
 before the walls go up, and it runs behind them like the environment itself. Level d is level d of the data set's own
 curriculum. What is lost: partial credit (only full marks count: reasoning-gym's default scorer pays for any text that
-contains the answer), data sets that read word lists or other files while they work (there is no file system behind the
-walls), and those without a reference answer or without a curriculum, which validation refuses.
+contains the answer), and whatever validation refuses: data sets without a reference answer, without a curriculum, or
+slower than an environment may be.
 """
 
 from __future__ import annotations

@@ -98,8 +98,10 @@ def register_guest_package(directory: str) -> None:
 def preload(trusted: list[str], path: list[str]) -> None:
     """`trusted` are modules that the user allows by name; they are looked for on the host's own `path`."""
     sys.path += path
-    for name in (*PRELOADED, *trusted):
+    for name in PRELOADED:
         importlib.import_module(name)
+    if trusted:
+        importlib.import_module(f"{GUEST_PACKAGE}.trusted").import_trusted(trusted)
     for name in PRELOADED_WHERE_PRESENT:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

@@ -1,0 +1,56 @@
+"""Modules trusted by name: what they load on first use is there, and the walls hold all the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evoenv.sandbox.guest.trusted import KeptResources
+from evoenv.sandbox.host import Sandbox
+
+pytestmark = pytest.mark.sandbox
+
+SOURCE = """
+import numpy
+
+class Drawn(VerifiableEnvironment):
+    prompt_template = "How much is {a} + {b}?"
+    def _generate(self, seed, difficulty):
+        a, b = numpy.random.default_rng(seed).integers(0, 9, 2).tolist()
+        return {"a": a, "b": b}, a + b
+    def _prompt_generate(self, z):
+        return self.prompt_template.format(**z)
+    def _process(self, y):
+        return y.strip() or None
+    def scorer(self, y, z, a):
+        return float(self._process(y) == str(a))
+"""
+READER = SOURCE.replace("a, b =", "numpy.fromfile('/etc/hostname', 'uint8')\n        a, b =")
+
+
+def test_what_a_trusted_library_loads_on_first_use_is_loaded_before_the_walls_go_up() -> None:
+    with Sandbox(modules=("numpy",)) as sandbox:
+        with sandbox.open(SOURCE) as worker:
+            (instance,) = worker.instances([3], 0)
+            assert instance is not None, worker.failures
+            a, b = instance.latent["a"], instance.latent["b"]
+            assert [score.value for score in worker.score([(3, 0, str(a + b)), (3, 0, "no")])] == [1.0, 0.0]
+        with sandbox.open(READER) as worker:
+            assert worker.instances([3], 0) == [None]
+            assert "PermissionError" in worker.failures[0].message
+
+
+def test_kept_files_are_read_as_paths_are(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("één\ntwee\n", encoding="utf-8")
+    (tmp_path / "code.py").write_text("")
+    kept = KeptResources(tmp_path).files("any.package")
+    (tmp_path / "words.txt").unlink()
+    words = kept.joinpath("words.txt")
+    assert words.read_text(encoding="utf-8") == "één\ntwee\n"
+    with words.open("r", encoding="utf-8") as lines:
+        assert [line.strip() for line in lines] == ["één", "twee"]
+    with words.open("rb") as raw:
+        assert raw.read().startswith("één".encode())
+    with pytest.raises(FileNotFoundError, match="not kept"):
+        kept.joinpath("code.py").read_text()
