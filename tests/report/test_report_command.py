@@ -69,6 +69,18 @@ def test_a_run_without_admissions_says_so_and_shows_why(tmp_path: Path):
     assert "is not finished" not in page
 
 
+def test_a_run_by_another_curriculum_says_that_it_proposes_nothing(tmp_path: Path):
+    config = to_mapping(load_config({"curriculum": {"name": "fixed"}}))
+    with Store.create(tmp_path / "run", config, {}) as store:
+        store.add_metrics(1, {"solver/score": 0.5})
+        with store.stage(1, "rotated"):
+            pass
+    page = page_of(tmp_path / "run")
+    assert "trains by the curriculum ‘fixed’, which proposes no environments" in page
+    assert "No candidate was admitted" not in page
+    assert "Nothing has happened" not in page
+
+
 def test_a_run_of_one_step_has_every_figure(tmp_path: Path):
     large_run(tmp_path / "run", 1, 40)
     with Store.read(tmp_path / "run") as store:

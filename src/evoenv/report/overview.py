@@ -12,6 +12,8 @@ from evoenv.report.reading import FUNNEL, REFUSED, STATES, RunData, Step
 from evoenv.validation.codes import CODES
 
 ROWS_SHOWN = 6
+EVOENV = "evoenv"
+"""The curriculum that proposes environments; the others are compared with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,13 @@ def _notes(data: RunData) -> list[str]:
             f"The run is not finished: {data.last_step} of {plural(data.wanted_steps, 'step')} are done, last "
             f"{data.stage}. This report shows it as it was when the report was made."
         )
-    if not data.environments:
+    curriculum = data.config.get("curriculum", {}).get("name", EVOENV)
+    if curriculum != EVOENV:
+        notes.append(
+            f"This run trains by the curriculum ‘{curriculum}’, which proposes no environments: what follows about "
+            "candidates stays empty."
+        )
+    elif not data.environments:
         notes.append("Nothing has happened in this run yet: not even the original environments are entered.")
     elif data.last_step and not data.generated:
         notes.append("No candidate was admitted: the pool holds the original environments alone.")
@@ -196,12 +204,16 @@ def _solver(data: RunData) -> Paragraph:
     moved = [item for item in data.movements if item.first_step != item.last_step]
     moved.sort(key=lambda item: -item.responses)
     names = data.names
-    rows = [("drawn most often", "first", "last", "change")] if moved else []
+    rows = [("drawn most often", "steps", "score", "change")] if moved else []
     rows += [
-        (names.get(item.environment_id, item.environment_id), f"{item.first:.2f} (step {item.first_step})",
-         f"{item.last:.2f} (step {item.last_step})", _signed(item.last - item.first))
+        (
+            names.get(item.environment_id, item.environment_id),
+            f"{item.first_step} → {item.last_step}",
+            f"{item.first:.2f} → {item.last:.2f}",
+            _signed(item.last - item.first),
+        )
         for item in moved[:ROWS_SHOWN]
-    ]  # fmt: skip
+    ]
     return "Solver", lines, rows
 
 

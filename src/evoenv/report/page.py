@@ -124,10 +124,11 @@ def _palette() -> str:
 
 def _payload(data: RunData, figures: Sequence[Figure], details: Details) -> dict[str, Any]:
     listed = listed_entries(data)
+    adaptive = data.config.get("solver", {}).get("difficulty_rule") == "adaptive"
     used = {code for entry in listed for code in entry.codes}
     return {
         "fields": list(_FIELDS),
-        "entries": [_row(entry) for entry in listed],
+        "entries": [_row(entry, adaptive) for entry in listed],
         "details": {entry.id: details.by_entry[entry.id] for entry in listed if entry.id in details.by_entry},
         "sources": details.sources,
         "states": STATES,
@@ -152,7 +153,7 @@ def listed_entries(data: RunData) -> list[Entry]:
     return listed
 
 
-def _row(entry: Entry) -> list[Any]:
+def _row(entry: Entry, adaptive: bool) -> list[Any]:
     novelty, record = entry.novelty, entry.record
     return [
         entry.id,
@@ -174,7 +175,7 @@ def _row(entry: Entry) -> list[Any]:
         int(entry.original),
         entry.environment_id,
         record.epochs if record else None,
-        record.level if record else None,
+        record.level if record and adaptive else None,
         record.admitted_step if record else None,
         record.retired_step if record else None,
     ]

@@ -176,7 +176,7 @@
     if (detail && detail.dialect) rows.push(["dialect", detail.dialect]);
     if (entry.environment) {
       rows.push(["in the pool", entry.retired === null ? `since step ${entry.admitted}` : `steps ${entry.admitted} to ${entry.retired}`]);
-      rows.push(["use", `${entry.epochs} ${entry.epochs === 1 ? "epoch" : "epochs"}, difficulty ${entry.level}`]);
+      rows.push(["use", `${entry.epochs} ${entry.epochs === 1 ? "epoch" : "epochs"}` + (entry.level === null ? "" : `, difficulty ${entry.level}`)]);
     }
     return rows;
   }
