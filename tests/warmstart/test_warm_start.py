@@ -13,7 +13,7 @@ import pytest
 from evoenv.cli import main
 from evoenv.errors import ConfigError, InputError
 from evoenv.sandbox.host import Sandbox
-from evoenv.warmstart.recipe import Recipe, load_recipe
+from evoenv.warmstart.recipe import Recipe, load_recipe, read_recipe
 
 torch = pytest.importorskip("torch")
 
@@ -21,7 +21,13 @@ from evoenv.policy.models import load_model, load_tokenizer, resolve_device  # n
 from evoenv.warmstart.encoding import batches, encode_pair  # noqa: E402
 from evoenv.warmstart.nano import build_model, learn_tokenizer  # noqa: E402
 from evoenv.warmstart.pairs import CorpusPairs  # noqa: E402
-from evoenv.warmstart.process import Progress, begin, check_tokenizer, warm_start  # noqa: E402
+from evoenv.warmstart.process import (  # noqa: E402
+    Progress,
+    begin,
+    check_tokenizer,
+    warm_start,
+    warm_start_in_stages,
+)
 
 pytestmark = pytest.mark.model
 
@@ -183,3 +189,37 @@ def test_abilities_are_measured_in_every_role(finished: Path, source: CorpusPair
     assert sum(found["generator"]["layers"].values()) == found["generator"]["candidates"] == 4
     assert found["solver"]["corpus:basic"]["problems"] == 8
     assert 0 <= found["reviewer"]["accuracy"] <= 1
+
+
+def test_stages_follow_one_another_and_are_not_repeated(tmp_path: Path) -> None:
+    tree = tmp_path / "two.toml"
+    settings = "\n".join(SMALL[:-4])
+    sections: dict[str, list[str]] = {}
+    for line in settings.split("\n"):
+        section, _, rest = line.partition(".")
+        sections.setdefault(section, []).append(rest)
+    tree.write_text(
+        "\n".join(f"[{name}]\n" + "\n".join(lines) for name, lines in sections.items())
+        + "\n[[then]]\ndata = { generator = 0.0, first = 1000 }\nlearn = { tokens = 4000 }\n"
+    )
+    staged = load_recipe(str(tree), ["learn.tokens=6000"])
+    first, second = staged.stages()
+    assert (first.data.generator, second.data.generator, second.learn.tokens) == (0.45, 0.0, 4000)
+    assert second.shape == first.shape
+    asked: list[Recipe] = []
+
+    def prepare(stage: Recipe) -> tuple[CorpusPairs, None]:
+        asked.append(stage)
+        return CorpusPairs(stage.data, stage.seed), None
+
+    directory = tmp_path / "out"
+    begin(directory, staged, "new", "corpus")
+    record = warm_start_in_stages(directory, staged, "new", prepare)
+    assert record is not None
+    assert record["progress"]["next_index"] > 1000
+    assert len(json.loads((directory / "warm-start.json").read_text())["stages"]) == 2
+    assert (directory / "model" / "config.json").is_file()
+    assert warm_start_in_stages(directory, staged, "new", prepare) is not None
+    assert asked == [first, second]
+    with pytest.raises(ConfigError, match="sections of a recipe"):
+        read_recipe({"then": [{"dat": {}}]}).stages()

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,14 @@ from evoenv.cli.common import console
 from evoenv.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import Console
 
-    from evoenv.warmstart.process import Progress
+    from evoenv.sandbox.host import Sandbox
+    from evoenv.warmstart.pairs import PairSource
+    from evoenv.warmstart.process import Measure, Progress
+    from evoenv.warmstart.recipe import Recipe
 
 CORPUS = "corpus"
 PLAIN_SECONDS = 30.0
@@ -52,6 +58,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     driving.require_packages("numpy", "torch", "transformers")
     driving.check_minutes(arguments.minutes)
+    from evoenv.config import Config
     from evoenv.warmstart.process import begin, begun
     from evoenv.warmstart.recipe import load_recipe
 
@@ -70,10 +77,17 @@ def run(arguments: argparse.Namespace) -> int:
     screen = console(stderr=True)
     with ExitStack() as stack:
         stack.enter_context(driving.logged(screen))
-        source, measure = _data(stack, recipe, data, abilities=not arguments.no_abilities)
+        sandbox = stack.enter_context(driving.open_sandbox(Config(), allow_degraded=False))
+        recipe.stages()  # a mistake in a later stage is no news after an hour
+
+        @cache
+        def prepare(stage: Recipe) -> tuple[PairSource, Measure | None]:
+            return _data(sandbox, stage, data, abilities=not arguments.no_abilities)
+
+        prepare(recipe.stages()[0])  # whatever is wrong with the data is said before a directory is made
         if not arguments.resume:
             begin(directory, recipe, model, data)
-        record = _learn(stack, screen, directory, recipe, model, source, measure, arguments.minutes)
+        record = _learn(stack, screen, directory, recipe, model, prepare, arguments.minutes)
     if record is None:
         screen.print(f"stopped; continue: evoenv warm-start -o {directory} --resume", markup=False, soft_wrap=True)
         return driving.INTERRUPTED
@@ -84,16 +98,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _data(stack: ExitStack, recipe: Any, data: str, *, abilities: bool) -> tuple[Any, Any]:
+def _data(sandbox: Sandbox, recipe: Recipe, data: str, *, abilities: bool) -> tuple[PairSource, Measure | None]:
     """Where pairs come from, and what measures abilities (None: nothing)."""
-    from evoenv.config import Config
     from evoenv.policy.local.policy import LocalPolicy
     from evoenv.warmstart.abilities import Abilities
     from evoenv.warmstart.from_run import RunPairs
     from evoenv.warmstart.pairs import CorpusPairs
 
-    sandbox = stack.enter_context(driving.open_sandbox(Config(), allow_degraded=False))
-    source = (
+    source: PairSource = (
         CorpusPairs(recipe.data, recipe.seed)
         if data == CORPUS
         else RunPairs(Path(data), recipe.data, recipe.seed, sandbox)
@@ -110,13 +122,18 @@ def _data(stack: ExitStack, recipe: Any, data: str, *, abilities: bool) -> tuple
 
 
 def _learn(
-    stack: ExitStack, screen: Console, directory: Path, recipe: Any, model: str, source: Any, measure: Any,
+    stack: ExitStack,
+    screen: Console,
+    directory: Path,
+    recipe: Recipe,
+    model: str,
+    prepare: Callable[[Recipe], tuple[PairSource, Measure | None]],
     minutes: float | None,
-) -> Any:  # fmt: skip
+) -> dict[str, Any] | None:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    from evoenv.warmstart.process import warm_start
+    from evoenv.warmstart.process import warm_start_in_stages
 
     bar = stack.enter_context(
         Bar(
@@ -136,7 +153,7 @@ def _learn(
     def watch(told: Progress) -> None:
         nonlocal said
         facts = f"loss {told.loss:.3f}  {told.tokens_per_second:,.0f} tokens/s"
-        bar.update(task, completed=told.tokens, facts=facts)
+        bar.update(task, completed=told.tokens, total=told.total, facts=facts)
         if told.held_out:
             screen.print(check_line(told), markup=False, soft_wrap=True)
         elif not screen.is_terminal and time.monotonic() - said > PLAIN_SECONDS:
@@ -153,7 +170,7 @@ def _learn(
             bar.stop()
 
     stack.enter_context(driving.stopping(stop, View(), minutes))  # type: ignore[arg-type]
-    return warm_start(directory, recipe, model, source, measure=measure, watch=watch, stop=stop)
+    return warm_start_in_stages(directory, recipe, model, prepare, watch=watch, stop=stop)
 
 
 def check_line(told: Progress) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -131,6 +132,7 @@ def warm_start(
     if checkpoint.exists():
         record = learner.load(checkpoint)
     else:
+        learner.progress["next_index"] = recipe.data.first
         record["data"] = source.describe()
         record["parameters"] = sum(weight.numel() for weight in learner.model.parameters())
     held_out = {
@@ -189,6 +191,42 @@ def warm_start(
     learner.write_model(directory / MODEL, tokenizer)
     _write_json(directory / RECORD, {**_asked(directory), **record, "progress": learner.progress, "finished": True})
     return record
+
+
+def warm_start_in_stages(
+    directory: Path,
+    recipe: Recipe,
+    model: str,
+    prepare: Callable[[Recipe], tuple[PairSource, Measure | None]],
+    *,
+    watch: Watch | None = None,
+    stop: threading.Event | None = None,
+) -> dict[str, Any] | None:
+    """A recipe with all its stages, each in `stage-N/` where there are several; the record of the last."""
+    stages = recipe.stages()
+    if len(stages) == 1:
+        source, measure = prepare(recipe)
+        return warm_start(directory, recipe, model, source, measure=measure, watch=watch, stop=stop)
+    records: list[dict[str, Any]] = []
+    for number, stage in enumerate(stages, 1):
+        place = directory / f"stage-{number}"
+        if not (place / RECIPE).exists():
+            begin(place, stage, model, _asked(directory)["data"])
+        if not (place / MODEL / "config.json").is_file():
+            source, measure = prepare(stage)
+            if warm_start(place, stage, model, source, measure=measure, watch=watch, stop=stop) is None:
+                return None
+        records.append(json.loads((place / RECORD).read_text(encoding="utf-8")))
+        model = str(place / MODEL)
+    shutil.copytree(model, directory / MODEL, dirs_exist_ok=True)
+    last = records[-1]
+    parts = [
+        {key: one[key] for key in ("recipe", "data", "losses", "checks", "seconds", "progress")} for one in records
+    ]
+    _write_json(
+        directory / RECORD, {**_asked(directory), "stages": parts, "parameters": last["parameters"], "finished": True}
+    )
+    return last
 
 
 def _asked(directory: Path) -> dict[str, Any]:

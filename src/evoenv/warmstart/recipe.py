@@ -55,6 +55,8 @@ class DataRecipe(Section, frozen=True):
     """Share of pairs: an instance, and its answer."""
     reviewer: float = 0.04
     """Share of pairs: a review prompt, and the verdict on a sound or a broken environment."""
+    first: int = 0
+    """The number of the first pair: a later stage begins far from an earlier one's, to see other instances."""
     few_shot: int = 1
     prompt: Literal["full", "short"] = "short"
     difficulties: tuple[int, ...] = (0, 0, 0, 1, 1, 2)
@@ -139,6 +141,23 @@ class Recipe(Section, frozen=True):
     data: DataRecipe = DataRecipe()
     learn: LearningRecipe = LearningRecipe()
     checks: ChecksRecipe = ChecksRecipe()
+    then: tuple[dict[str, dict[str, Any]], ...] = ()
+    """Stages that follow, each what it changes of the first, by section; each goes on from the model before it."""
+
+    def stages(self) -> list[Recipe]:
+        """Every stage as a recipe of its own."""
+        first = {key: value for key, value in msgspec.to_builtins(self).items() if key != "then"}
+        found = [read_recipe(first)]
+        for change in self.then:
+            merged = {
+                key: {**value, **change.get(key, {})} if isinstance(value, dict) else value
+                for key, value in first.items()
+            }
+            unknown = set(change) - set(first)
+            if unknown:
+                raise ConfigError(f"recipe: a later stage changes {sorted(unknown)}; expected sections of a recipe")
+            found.append(read_recipe(merged))
+        return found
 
 
 def recipe_names() -> list[str]:
