@@ -16,7 +16,7 @@ pytestmark = pytest.mark.sandbox
 
 @pytest.fixture(scope="module")
 def grader() -> Iterator[MathGrader]:
-    with MathGrader(limits=Limits(cpu_s=1.0, memory_mb=512)) as grader:
+    with MathGrader(limits=Limits(cpu_s=2.0, wall_s=120, memory_mb=512)) as grader:
         yield grader
 
 
@@ -125,7 +125,7 @@ def test_what_makes_sympy_hang_is_killed_and_the_next_answer_is_graded(grader: M
     assert not same
     assert failure is not None
     assert "killed" in failure or "Memory" in failure
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 130
     assert grader.equivalent("5", "10/2") == (True, None)
 
 
@@ -155,7 +155,7 @@ def test_what_makes_sympy_hang_is_killed_and_the_next_answer_is_graded(grader: M
 def test_hostile_answers_neither_hang_nor_crash(grader: MathGrader, answer: str) -> None:
     began = time.monotonic()
     assert grader.equivalent("x^2+1", answer)[0] is False
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 130
     assert grader.equivalent("5", "10/2") == (True, None)
 
 

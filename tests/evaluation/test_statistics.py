@@ -30,6 +30,7 @@ def test_pass_at_k_by_hand(samples: int, right: int, k: int, value: float) -> No
     assert pass_at_k(samples, right, k) == pytest.approx(value, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
 def test_pass_at_k_is_the_share_of_draws_with_a_right_answer(case: tuple[int, int, int]) -> None:
     samples, right, k = case

@@ -20,7 +20,8 @@ from evoenv.sandbox.pool import WorkerPool
 
 GUEST = Path(__file__).parent / "guests" / "mathematics.py"
 PACKAGES = ("math_verify", "latex2sympy2_extended", "sympy", "mpmath", "antlr4")
-LIMITS = Limits(cpu_s=5.0, memory_mb=1024)
+LIMITS = Limits(cpu_s=5.0, wall_s=120.0, memory_mb=1024)
+"""Nothing in a comparison waits, so the wall clock is only the backstop of a very busy machine."""
 MAX_ANSWER = 10_000
 """Characters: no honest final answer is longer, and grammars are slow."""
 MAX_NESTING = 200
