@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,21 @@ def test_a_hostile_environment_earns_nothing_and_harms_nothing(tmp_path: Path) -
     verdicts = scorer.judge([(entry.id, 1, 0, f"<answer>{text}</answer>") for text in texts])
     assert [verdict["score"] for verdict in verdicts] == [1.0, 0.0, 0.0, 0.0, 0.0, 1.0]
     assert all(verdict["failure"] for verdict in verdicts[1:5])
+    scorer.close()
+
+
+def test_threads_may_score_at_once(jsonl_export: Path) -> None:
+    """verl's reward workers call from many threads, one response at a time."""
+    scorer = load_scorer(jsonl_export / "scorer")
+    rows = lines(jsonl_export / "train.jsonl")[:16] * 4
+    with ThreadPoolExecutor(8) as threads:
+        found = threads.map(
+            lambda row: scorer.score(
+                row["environment_id"], row["seed"], row["difficulty"], f"<answer>{row['answer']}</answer>"
+            ),
+            rows,
+        )
+        assert list(found) == [1.0] * len(rows)
     scorer.close()
 
 
