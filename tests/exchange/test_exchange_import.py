@@ -62,6 +62,7 @@ def test_a_folder_is_judged_and_what_passes_is_kept_with_its_origin(folder: Path
     assert refused["Totals"]["hint"] == "if you trust the code, allow it by name: --allow-module numpy"
 
 
+@pytest.mark.slow
 def test_a_module_allowed_by_name_goes_all_the_way(folder: Path, tmp_path: Path) -> None:
     """Import, pool, export, scorer: the module is recorded where it is needed, and nowhere else."""
     allow = ("--allow-module", "numpy")
