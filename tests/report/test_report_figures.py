@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from report_support import begin
 
@@ -70,6 +70,8 @@ def test_quantiles_interpolate():
 
 
 @given(low=st.floats(-1e6, 0), high=st.floats(0, 1e6))
+@example(low=0.0, high=5e-324)
+@example(low=0.0, high=0.0)
 def test_ticks_are_round_and_hold_all_values(low, high):
     ticks = nice_ticks(low, high)
     slack = 1e-6 * max(1.0, high - low)

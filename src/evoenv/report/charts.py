@@ -170,7 +170,7 @@ def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
     """Round values from at or below `low` to at or above `high`."""
     from math import ceil, floor, log10
 
-    if high <= low:
+    if high - low < 1e-9:  # nothing to tell apart
         high = low + 1.0
     raw = (high - low) / count
     magnitude = 10.0 ** floor(log10(raw))
