@@ -15,7 +15,7 @@ SOURCES = Path(evoenv.validation.__file__).parent
 
 def used_codes() -> set[str]:
     text = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES.glob("*.py") if path.name != "codes.py")
-    text += (ROOT / "src/evoenv/cli/common.py").read_text(encoding="utf-8")
+    text += (ROOT / "src/evoenv/environment/files.py").read_text(encoding="utf-8")
     literal = set(re.findall(r'"(L[1-5]\.[a-z-]+)"', text))
     return literal | {f"L3.{part}-unstable" for part in ("instance", "prompt", "answer")}  # built in one f-string
 

@@ -42,6 +42,11 @@ def add_parser(subparsers: Any) -> None:
         help="seeds, corpus:train, corpus:basic, corpus:held-out, run:DIR, an environment file or a folder of them; "
         "or FILE.jsonl of problems and answers, also as math:FILE, choice:FILE, program:FILE; may be repeated",
     )  # fmt: skip
+    what.add_argument(
+        "--abilities", metavar="RECIPE",
+        help="instead of suites: what the model can do as generator, solver and reviewer, on the corpus of a "
+        "warm start's recipe (nano, laptop, or a file)",
+    )  # fmt: skip
     what.add_argument("--difficulties", default="0,1,2", metavar="L", help="levels of environments, as 0,1,2 or 0-3")
     what.add_argument("--instances", type=int, default=4, metavar="N", help="per environment and level (4)")
     what.add_argument("--programs", type=int, metavar="N", help="corpus programs in all")
@@ -88,6 +93,8 @@ def add_convert_parser(actions: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if (arguments.run_directory is None) == (arguments.model is None):
         raise InputError("eval needs --model M or --run DIR: who is to be evaluated?")
+    if arguments.abilities and not arguments.suites:
+        return run_abilities(arguments)
     if not arguments.suites:
         raise InputError("eval needs --suite S: seeds, corpus:held-out, run:DIR, a folder, or a JSONL file of problems")
     if arguments.checkpoint is not None and arguments.run_directory is None:
@@ -135,6 +142,37 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({"model": subject.label, "output": str(folder), "suites": documents})
     else:
         show(subject.label, folder, found)
+    return 0
+
+
+def run_abilities(arguments: argparse.Namespace) -> int:
+    """What `evoenv warm-start` measures, of any model and with more candidates and problems."""
+    driving.require_packages("numpy", "torch", "transformers")
+    from evoenv.cli.warm_start import ability_rows
+    from evoenv.sandbox.host import Sandbox
+    from evoenv.warmstart.abilities import Abilities
+    from evoenv.warmstart.pairs import CorpusPairs
+    from evoenv.warmstart.recipe import load_recipe
+
+    recipe = load_recipe(arguments.abilities).stages()[-1]
+    subject = run_subject(arguments) if arguments.run_directory is not None else model_subject(arguments)
+    screen = console(stderr=True)
+    with ExitStack() as stack:
+        stack.enter_context(driving.logged(screen))
+        sandbox = stack.enter_context(Sandbox(allow_degraded=arguments.allow_degraded))
+        policy, _ = subject.open()
+        stack.callback(policy.close)
+        with screen.status("candidates, problems, reviews …") if screen.is_terminal else ExitStack():
+            found = Abilities(recipe, CorpusPairs(recipe.data, recipe.seed), sandbox).measure(policy)
+    if arguments.json:
+        print_json({"model": subject.label, "recipe": arguments.abilities, "abilities": found})
+        return 0
+    from rich.table import Table
+
+    table = Table("measure", "value", title=f"what {subject.label} can do", title_justify="left")
+    for name, shown in ability_rows(found):
+        table.add_row(name, shown)
+    console().print(table)
     return 0
 
 

@@ -194,12 +194,21 @@ def _show(record: dict[str, Any], directory: Path) -> None:
     table = Table("measure", "value", title="after the warm start", title_justify="left")
     for role, value in last["held_out_loss"].items():
         table.add_row(f"held-out loss, {role}", f"{value:.3f}")
-    for role, values in last.get("abilities", {}).items():
+    for name, shown in ability_rows(last.get("abilities", {})):
+        table.add_row(name, shown)
+    screen.print(table)
+    screen.print(f"the model: {directory / 'model'}", markup=False, soft_wrap=True)
+
+
+def ability_rows(abilities: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was measured of each role, as words and numbers."""
+    rows = []
+    for role, values in abilities.items():
         for name, value in values.items():
             if isinstance(value, dict) and "accuracy" in value:
                 shown = f"{value['accuracy']:.1%} ({value['low']:.1%} to {value['high']:.1%})"
+                shown += f"; chance {value['chance']:.1%}" if "chance" in value else ""
             else:
                 shown = f"{value:.1%}" if isinstance(value, float) else str(value)
-            table.add_row(f"{role}: {name.replace('_', ' ')}", shown)
-    screen.print(table)
-    screen.print(f"the model: {directory / 'model'}", markup=False, soft_wrap=True)
+            rows.append((f"{role}: {name.replace('_', ' ')}", shown))
+    return rows

@@ -233,7 +233,7 @@ def _pool(directory: Path) -> list[SuiteEnvironment]:
 
 
 def _files(path: Path) -> list[SuiteEnvironment]:
-    from evoenv.cli.common import find_controller, read_controller, read_source
+    from evoenv.environment.files import find_controller, read_controller, read_source
 
     try:
         if path.is_dir():

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from evoenv.cli.common import find_controller, read_source, short
+from evoenv.environment.files import find_controller, read_source, short
 from evoenv.environment.seeds import seed_sources
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import SEED_LICENCE, PoolEntry

@@ -3,8 +3,8 @@
 - *generator*: candidates at the sampling temperature through the real validation; of those that reach L5, how many are
   verbatim in the data, how many combine parts as the data never does, and for how many the words ask what the code
   computes (the corpus's consistency oracle; what it cannot read is counted apart);
-- *solver*: accuracy on fresh instances of train and of held-out families at the lowest level, beside what the best
-  constant answer of each environment would get;
+- *solver*: accuracy on fresh instances of train and of held-out families at the lowest level, and as *chance* what the
+  same answers earn on another instance of their environment each;
 - *reviewer*: verdicts on sound and on broken programs that pass validation.
 """
 
@@ -14,14 +14,18 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from evoenv.admission.generator_prompt import extract_source
 from evoenv.admission.review import read_review
+from evoenv.admission.solver_prompt import solver_messages
 from evoenv.corpus import combination, corpus_index, is_verbatim, read
-from evoenv.evaluation import environment_suite, estimate, evaluate
+from evoenv.environment.answers import extract_answer
+from evoenv.evaluation import environment_suite, estimate
 from evoenv.ports import Policy
-from evoenv.records import Request, derive_seed
+from evoenv.records import Instance, Request, derive_seed
+from evoenv.sandbox.pool import WorkerPool
 from evoenv.validation.validate import validate
 from evoenv.warmstart.pairs import CorpusPairs, PairSource, generator_pair
 from evoenv.warmstart.recipe import ChecksRecipe, Recipe
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from evoenv.sandbox.host import Sandbox
 
 SAMPLES_PER_PROMPT = 4
+INSTANCES = 4
 HELD_OUT = "corpus:held-out"
 
 
@@ -97,19 +102,49 @@ class Abilities:
 
     def solver(self, policy: Policy, checks: ChecksRecipe, name: str) -> dict[str, Any]:
         suite = environment_suite(
-            name, difficulties=[0], instances=4, seed=self.recipe.seed, programs=checks.problems // 4
+            name, difficulties=[0], instances=INSTANCES, seed=self.recipe.seed, programs=checks.problems // INSTANCES
         )
-        result = evaluate(
-            policy, self.sandbox, suite,
-            samples=1, temperature=checks.temperature, top_p=1.0, max_tokens=checks.solver_tokens,
-        )  # fmt: skip
-        accuracy = result.accuracy
+        asked: list[tuple[str, Instance]] = []
+        right: list[float] = []
+        shuffled: list[float] = []
+        failures = 0
+        with WorkerPool(self.sandbox) as workers:
+            for environment in suite.environments:
+                seeds = [derive_seed("abilities", self.recipe.seed, environment.id, i) for i in range(INSTANCES)]
+                drawn = workers.instances(environment.source, seeds, 0)
+                asked += [(environment.source, item) for item in drawn if item is not None]
+            requests = [
+                Request(
+                    id=f"solve.{number}",
+                    role="solver",
+                    messages=solver_messages(item.prompt),
+                    temperature=checks.temperature,
+                    max_tokens=checks.solver_tokens,
+                    seed=derive_seed("abilities", self.recipe.seed, "solve", number),
+                )
+                for number, (_, item) in enumerate(asked)
+            ]
+            said = {sample.request_id: extract_answer(sample.text) for sample in policy.sample(requests)}
+            answers = [said[request.id] for request in requests]
+            for source, group in groupby(range(len(asked)), key=lambda number: asked[number][0]):
+                members = list(group)
+                following = members[1:] + members[:1]
+                own = [(asked[i][1].seed, 0, answers[i] or "") for i in members]
+                other = [(asked[j][1].seed, 0, answers[i] or "") for i, j in zip(members, following, strict=True)]
+                scores = [float(score.value >= 1.0) for score in workers.score(source, [*own, *other])]
+                blank = [answers[i] is None for i in members] * 2
+                scores = [0.0 if empty else value for value, empty in zip(scores, blank, strict=True)]
+                right += scores[: len(members)]
+                shuffled += scores[len(members) :]
+                failures += sum(blank) // 2
+        accuracy = estimate([[value] for value in right])
         return {
             "accuracy": accuracy.mean,
             "low": accuracy.low,
             "high": accuracy.high,
+            "chance": sum(shuffled) / max(1, len(shuffled)),
             "problems": accuracy.n,
-            "format_failures": result.format_failures,
+            "format_failures": failures / max(1, len(right)),
         }
 
     def reviewer(self, policy: Policy, checks: ChecksRecipe, source: CorpusPairs) -> dict[str, Any]:
