@@ -13,9 +13,12 @@ LONGEST_TRAIL = 100
 """Characters of intermediate results in one line; longer ones would drown the answer."""
 
 
-def worked_solution(program: Program, z: dict[str, Any], a: Any) -> str:
-    """The steps of a program on one instance, one line each, then the answer as the prompt asks for it."""
-    lines: list[str] = []
+def worked_solution(program: Program, z: dict[str, Any], a: Any, *, restate: bool = False) -> str:
+    """The steps of a program on one instance, one line each, then the answer as the prompt asks for it.
+
+    `restate` begins with what was given: copying it is the first thing that a small model has to learn.
+    """
+    lines: list[str] = [f"given: {'; '.join(_flat(value) for value in z.values())}"] if restate else []
     taken = run_chain(program.parts, z)
     for step in taken:
         result, shown = answer_text(step.value), trail(step.computation, step.names)
@@ -28,3 +31,11 @@ def worked_solution(program: Program, z: dict[str, Any], a: Any) -> str:
             "pass an instance and a reference of this very program"
         )
     return "\n".join([*lines, f"<answer>{answer_text(a)}</answer>"])
+
+
+def _flat(value: Any) -> str:
+    """A value as its numbers and words, without brackets."""
+    if isinstance(value, list | tuple):
+        nested = any(isinstance(item, list | tuple) for item in value)
+        return (", " if nested else " ").join(_flat(item) for item in value)
+    return str(value)

@@ -139,7 +139,7 @@ def solve_program(program: Program, rng: random.Random, recipe: DataRecipe) -> P
     z, a = environment._generate(rng.randrange(1 << 31), rng.choice(recipe.difficulties))
     prompt = environment._prompt_generate(z)
     plain = f"<answer>{answer_text(a)}</answer>"
-    response = worked_solution(program, z, a) if rng.random() < recipe.worked else plain
+    response = worked_solution(program, z, a, restate=recipe.restate) if rng.random() < recipe.worked else plain
     return Pair("solver", solver_messages(prompt), response)
 
 

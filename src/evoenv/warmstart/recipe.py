@@ -63,6 +63,8 @@ class DataRecipe(Section, frozen=True):
     """Levels of the solver's instances, drawn evenly: repeat one to make it more frequent."""
     worked: float = 1.0
     """Share of solver answers that show their steps, where the steps are known."""
+    restate: bool = False
+    """Worked answers begin with what was given."""
     learn_prompts: tuple[RecipeRole, ...] = ()
     """Roles whose prompts are learnt as well: for a model made from nothing, examples are data like any other."""
     max_tokens: int = 2048
