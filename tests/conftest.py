@@ -6,6 +6,7 @@ Hypothesis has no deadlines: on a busy machine a slow example is no failure.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -20,6 +21,31 @@ def is_thorough(config: pytest.Config) -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("thorough" if is_thorough(config) else "inner-loop")
+
+
+WHOLE_MODULES = (
+    "audit/test_audit_command",
+    "cli/test_environment_commands",
+    "cli/test_train_synth",
+    "curricula/test_comparison",
+    "evaluation/test_benchmarks",
+    "evaluation/test_evaluate",
+    "evaluation/test_mathematics",
+    "evaluation/test_programs",
+    "exchange/",
+    "report/test_report_figures",
+    "warmstart/test_from_run",
+    "warmstart/test_warm_start",
+)
+"""Tests of whole commands with real servers, graders and models: a second each, too many for the inner loop."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(WHOLE_MODULES):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
