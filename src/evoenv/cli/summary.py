@@ -58,6 +58,8 @@ class Summary:
     """Whether any group had two different rewards, so that there was something to learn from; None: nobody counted."""
     active: int
     few_shot: int
+    reviewed: bool = True
+    """False: the run left review out, and all that reached L5 went on."""
 
 
 def summarise(store: Store) -> Summary:
@@ -100,6 +102,7 @@ def summarise(store: Store) -> Summary:
         learnt=any(kept) if kept else None,
         active=len(pool.active),
         few_shot=len(pool.few_shot),
+        reviewed=bool((store.meta("config") or {}).get("review", {}).get("enabled", True)),
     )
 
 
@@ -154,7 +157,8 @@ def show(summary: Summary, directory: Path, screen: Console) -> None:
     if summary.findings or any(passed):
         say(f"\nProposed: {plural(proposed, 'candidate')}", "bold")
         layers = " → ".join(f"L{layer} {count}" for layer, count in enumerate(passed, 1))
-        say(f"  passed {layers} → review {reviewed} → calibration {calibrated} → admitted {admitted}")
+        review = f"review {reviewed}" if summary.reviewed else "review left out"
+        say(f"  passed {layers} → {review} → calibration {calibrated} → admitted {admitted}")
         if summary.refusals:
             refused = ", ".join(
                 f"{summary.refusals[name]} {words}" for name, words in REFUSALS.items() if summary.refusals[name]

@@ -123,7 +123,11 @@ def _proposed(data: RunData) -> Paragraph:
     counts = [sum(column) for column in zip(*(step.funnel for step in data.steps), strict=True)] or [0] * len(FUNNEL)
     if not counts[0]:
         return "Proposed", ["No candidate was proposed."], []
-    path = " → ".join(f"{name} {count:,}" for name, count in zip(FUNNEL[1:], counts[1:], strict=True))
+    left_out = {"review"} if not data.config.get("review", {}).get("enabled", True) else set()
+    path = " → ".join(
+        f"{name} left out" if name in left_out else f"{name} {count:,}"
+        for name, count in zip(FUNNEL[1:], counts[1:], strict=True)
+    )
     rewards = [(step.number, sum(step.rewards) / len(step.rewards)) for step in data.steps if step.rewards]
     lines = [f"{plural(counts[0], 'candidate')}; passed: {path}."]
     if len(rewards) > 1:
