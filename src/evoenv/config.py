@@ -300,11 +300,15 @@ def parse_override(text: str) -> tuple[str, Any]:
     if not separator:
         raise ConfigError(f"--set {text!r}: expected section.key=value, for example --set training.kl=0.01")
     _check_key(key, "--set")
+    return key, parse_value(raw)
+
+
+def parse_value(raw: str) -> Any:
+    """TOML, or a bare word as text."""
     try:
-        value = tomllib.loads(f"value = {raw}")["value"]
+        return tomllib.loads(f"value = {raw}")["value"]
     except tomllib.TOMLDecodeError:
-        value = raw.strip()
-    return key, value
+        return raw.strip()
 
 
 def load_config(*layers: Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Config:

@@ -26,15 +26,21 @@ def build_tiny_tokenizer(*, chat_template: str | None = CHAT_TEMPLATE) -> Any:
     """One token per byte (so digits stand alone and any text survives a round trip), and three special tokens."""
     require_local_extra()
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
 
-    wrap: Any = PreTrainedTokenizerFast  # untyped upstream
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {token: index for index, token in enumerate((*SPECIAL_TOKENS, *alphabet))}
     backend = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     backend.decoder = decoders.ByteLevel()
     backend.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIAL_TOKENS])
+    return wrap_tokenizer(backend, chat_template)
+
+
+def wrap_tokenizer(backend: Any, chat_template: str | None = CHAT_TEMPLATE) -> Any:
+    """A `tokenizers` tokenizer with our special tokens, as transformers wants it."""
+    from transformers import PreTrainedTokenizerFast
+
+    wrap: Any = PreTrainedTokenizerFast  # untyped upstream
     tokenizer = wrap(
         tokenizer_object=backend,
         bos_token=START,

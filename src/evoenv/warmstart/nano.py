@@ -12,21 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from evoenv.policy.fetch import require_local_extra
-from evoenv.policy.tiny import CHAT_TEMPLATE, END, END_OF_TEXT, SPECIAL_TOKENS, START
+from evoenv.policy.tiny import SPECIAL_TOKENS, wrap_tokenizer
 
 PIECES = r"\d|\n[ ]*|[^\d\n]+"
 """Where no merge may cross: single digits, a line's end with the next line's indent, and the rest of a line."""
 LONGEST_TOKEN = 40
 """Bytes: longer phrases are hardly ever met again, and cost a place in the vocabulary."""
 
-Text = str
 
-
-def learn_tokenizer(texts: Iterable[Text], vocabulary: int) -> Any:
+def learn_tokenizer(texts: Iterable[str], vocabulary: int) -> Any:
     """A fast tokenizer with a chat template, learnt on `texts`; the same texts give the same tokenizer."""
     require_local_extra()
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
 
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.Sequence(
@@ -44,17 +41,7 @@ def learn_tokenizer(texts: Iterable[Text], vocabulary: int) -> Any:
         show_progress=False,
     )
     backend.train_from_iterator(texts, trainer)
-    wrap: Any = PreTrainedTokenizerFast  # untyped upstream
-    tokenizer = wrap(
-        tokenizer_object=backend,
-        bos_token=START,
-        eos_token=END,
-        pad_token=END_OF_TEXT,
-        unk_token=END_OF_TEXT,
-        clean_up_tokenization_spaces=False,
-    )
-    tokenizer.chat_template = CHAT_TEMPLATE
-    return tokenizer
+    return wrap_tokenizer(backend)
 
 
 def build_model(tokenizer: Any, shape: dict[str, int], seed: int) -> Any:

@@ -10,7 +10,6 @@ DIR/model/            the finished model; loads like any other
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import threading
 import time
@@ -22,6 +21,7 @@ from typing import Any
 import msgspec
 
 from evoenv.errors import ConfigError, InputError
+from evoenv.evaluation.results import write_document
 from evoenv.warmstart.encoding import batches, encode_pair
 from evoenv.warmstart.learner import SupervisedLearner, rate_at
 from evoenv.warmstart.nano import build_model, learn_tokenizer, save_start
@@ -59,7 +59,7 @@ def begin(directory: Path, recipe: Recipe, model: str, data: str) -> None:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"no warm start can be made in {directory}: {error.strerror}; choose another -o") from error
-    _write_json(directory / RECIPE, {"recipe": msgspec.to_builtins(recipe), "model": model, "data": data})
+    write_document(directory / RECIPE, {"recipe": msgspec.to_builtins(recipe), "model": model, "data": data})
 
 
 def begun(directory: Path) -> tuple[Recipe, str, str]:
@@ -155,7 +155,7 @@ def warm_start(
 
     def keep() -> None:
         learner.save(checkpoint, record)
-        _write_json(directory / RECORD, {**_asked(directory), **record, "progress": learner.progress})
+        write_document(directory / RECORD, {**_asked(directory), **record, "progress": learner.progress})
 
     began = saved = time.monotonic()
     stream = batches(source, tokenizer, recipe.data, recipe.learn.batch_tokens, learner.progress["next_index"])
@@ -189,7 +189,7 @@ def warm_start(
         if watch is not None:
             watch(told)
     learner.write_model(directory / MODEL, tokenizer)
-    _write_json(directory / RECORD, {**_asked(directory), **record, "progress": learner.progress, "finished": True})
+    write_document(directory / RECORD, {**_asked(directory), **record, "progress": learner.progress, "finished": True})
     return record
 
 
@@ -223,7 +223,7 @@ def warm_start_in_stages(
     parts = [
         {key: one[key] for key in ("recipe", "data", "losses", "checks", "seconds", "progress")} for one in records
     ]
-    _write_json(
+    write_document(
         directory / RECORD, {**_asked(directory), "stages": parts, "parameters": last["parameters"], "finished": True}
     )
     return last
@@ -232,9 +232,3 @@ def warm_start_in_stages(
 def _asked(directory: Path) -> dict[str, Any]:
     asked: dict[str, Any] = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
     return asked
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    aside = path.with_name(f".{path.name}.new")
-    aside.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
-    os.replace(aside, path)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from evoenv.config import Section, TrainingConfig
+from evoenv.config import Section, TrainingConfig, parse_value
 from evoenv.errors import ConfigError
 
 RecipeRole = Literal["generator", "solver", "reviewer"]
@@ -198,10 +198,7 @@ def _lay_over(tree: dict[str, Any], override: str) -> None:
     key, separator, raw = override.partition("=")
     if not separator:
         raise ConfigError(f"--set {override!r}: expected section.key=value, for example --set learn.tokens=100000")
-    try:
-        value = tomllib.loads(f"value = {raw}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = raw.strip()
+    value = parse_value(raw)
     section, dot, name = key.strip().partition(".")
     if not dot:
         tree[section] = value
