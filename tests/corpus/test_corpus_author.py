@@ -29,7 +29,7 @@ AREAS = {
 }
 
 
-def test_there_are_families_of_every_area_and_a_fifth_is_held_out_in_each_split() -> None:
+def test_there_are_families_of_every_area_and_a_quarter_is_held_out_in_each_split() -> None:
     assert len(FAMILIES) >= 120
     assert {COMPUTATIONS[name].area for name in FAMILIES} == AREAS
     assert set(FAMILIES) >= HELD_OUT

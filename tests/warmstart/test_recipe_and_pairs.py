@@ -15,7 +15,7 @@ from evoenv.corpus.screen import load
 from evoenv.environment.answers import extract_answer
 from evoenv.errors import ConfigError
 from evoenv.warmstart.learner import rate_at
-from evoenv.warmstart.pairs import ROLES, CorpusPairs, solve_program
+from evoenv.warmstart.pairs import ROLES, CorpusPairs, solve_program, withheld
 from evoenv.warmstart.recipe import DataRecipe, LearningRecipe, load_recipe, recipe_names
 
 
@@ -33,7 +33,13 @@ def test_overrides_win_and_unknown_keys_are_refused() -> None:
         load_recipe("nano", ["learn.tokens"])
 
 
-@pytest.mark.parametrize("override", ["data.generator=-1", "data.difficulties=[]", "learn.batch_tokens=0"])
+@pytest.mark.parametrize(
+    "override",
+    [
+        "data.generator=-1", "data.difficulties=[]", "learn.batch_tokens=0", "data.withhold=1.0",
+        "data.solver_abroad=1.5", "learn.dtype=float8",
+    ],
+)  # fmt: skip
 def test_impossible_values_are_refused(override: str) -> None:
     with pytest.raises(ConfigError):
         load_recipe("nano", [override])
@@ -125,3 +131,30 @@ def test_roles_come_in_the_shares_of_the_recipe() -> None:
     roles = [mixed.pair(index).role for index in range(120)]
     assert {role: roles.count(role) > 0 for role in ROLES} == dict.fromkeys(ROLES, True)
     assert roles.count("generator") > roles.count("reviewer")
+
+
+def test_withheld_combinations_are_never_shown_in_any_role_and_no_family_is_lost() -> None:
+    share = 0.65
+    recipe = DataRecipe(families="basic", programs=400, withhold=share, solver_abroad=0.5, solver=1.0)
+    pairs = CorpusPairs(recipe, seed=0)
+    every = [pairs.author.compose(number) for number in range(400)]
+    shown = [pairs.program(number) for number in range(400)]
+    assert 0.2 < sum(withheld(program, share) for program in every) / len(every) < 0.5
+    assert not any(withheld(program, share) for program in shown)
+    assert not any(withheld(pairs.program(number, pairs.abroad), share) for number in range(40))
+    assert [len(program.steps) for program in shown] == [len(program.steps) for program in every]
+    assert {program.family for program in shown} == {program.family for program in every}
+    # What is withheld is a matter of the parts alone, so any seed's author leaves out the same.
+    other = CorpusPairs(recipe, seed=9)
+    combinations = {tuple(part.name for part in program.parts) for program in every if withheld(program, share)}
+    assert not combinations & {tuple(part.name for part in other.program(n).parts) for n in range(200)}
+
+
+def test_the_solver_may_go_abroad_while_the_generator_stays() -> None:
+    recipe = DataRecipe(families="basic", programs=60, solver_abroad=0.5)
+    pairs = CorpusPairs(recipe, seed=1)
+    prompts = [pairs.pair_of("solver", index).messages[-1].content for index in range(40)]
+    home = CorpusPairs(DataRecipe(families="basic", programs=60), seed=1)
+    kept = [home.pair_of("solver", index).messages[-1].content for index in range(40)]
+    assert 5 < sum(a != b for a, b in zip(prompts, kept, strict=True)) <= 40
+    assert [pairs.pair_of("generator", n) for n in range(5)] == [home.pair_of("generator", n) for n in range(5)]

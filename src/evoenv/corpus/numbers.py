@@ -89,6 +89,15 @@ SCALARS: tuple[Computation, ...] = (
         trail="[v for v in range(1, N + 1) if N % v == 0]",
     ),
     numbers(
+        "divisor-sum",
+        _THEORY,
+        {"N": (6, "20 + 10 * difficulty")},
+        "OUT = sum(v for v in range(1, N + 1) if N % v == 0)",
+        "Add up the positive divisors of {N}.",
+        "Find the sum of all positive integers that divide {N}.",
+        trail="[v for v in range(1, N + 1) if N % v == 0]",
+    ),
+    numbers(
         "divisors",
         _THEORY,
         {"N": (6, "20 + 10 * difficulty")},

@@ -40,6 +40,15 @@ STRUCTURES: tuple[Computation, ...] = (
     ),
     on(
         "graph",
+        "largest-degree",
+        "graphs",
+        "OUT = max(sum(v in e for e in EDGES) for v in range(N))",
+        "Find the largest number of edges that a vertex has.",
+        "What is the maximum of the degrees of the vertices?",
+        trail="[sum(v in e for e in EDGES) for v in range(N)]",
+    ),
+    on(
+        "graph",
         "triangles",
         "graphs",
         "OUT = sum({(u, v), (u, w), (v, w)} <= set(EDGES) for u, v, w in itertools.combinations(range(N), 3))",
@@ -173,6 +182,15 @@ STRUCTURES: tuple[Computation, ...] = (
     ),
     on(
         "spans",
+        "longest-span",
+        "intervals",
+        "OUT = max(r - l for l, r in SPANS)",
+        "Find the length of the longest interval.",
+        "What is the maximum of the lengths of the intervals?",
+        trail="[r - l for l, r in SPANS]",
+    ),
+    on(
+        "spans",
         "midpoint-doubles",
         "intervals",
         "OUT = [l + r for l, r in SPANS]",
@@ -195,6 +213,15 @@ STRUCTURES: tuple[Computation, ...] = (
         adds=_POSITIVE,
         clashes=frozenset({"sum"}),
         least=2,
+    ),
+    on(
+        "matrix",
+        "largest-row-sum",
+        "matrices",
+        "OUT = max(sum(row) for row in ROWS)",
+        "Find the largest sum of a row.",
+        "What is the maximum of the sums of the rows?",
+        trail="[sum(row) for row in ROWS]",
     ),
     on(
         "matrix",
@@ -268,6 +295,15 @@ STRUCTURES: tuple[Computation, ...] = (
         "OUT = len(set(XS) | set(YS))",
         "How many different numbers are in A or B?",
         "Count the elements of the union of A and B.",
+        trail="sorted(set(XS) | set(YS))",
+    ),
+    on(
+        "lists",
+        "union-sum",
+        "sets",
+        "OUT = sum(set(XS) | set(YS))",
+        "Add up the numbers that are in A or B, each once.",
+        "Find the sum of the union of A and B.",
         trail="sorted(set(XS) | set(YS))",
     ),
     on(

@@ -41,6 +41,15 @@ WORD_STEPS: tuple[Computation, ...] = (
         permutes=True,
     ),
     word(
+        "from-the-end",
+        'OUT = "".join(sorted(S, reverse=True))',
+        "Put the letters in reverse alphabetical order.",
+        "Sort the letters from z to a.",
+        gives="word",
+        permutes=True,
+        clashes=frozenset({"alphabetical", "backwards"}),
+    ),
+    word(
         "squeeze",
         'OUT = "".join(c for c, _ in itertools.groupby(S))',
         "Shorten every run of equal letters to one letter.",
@@ -94,6 +103,14 @@ WORD_QUANTITIES: tuple[Computation, ...] = (
         "How many letters of the word are vowels?",
         clashes=frozenset({"caesar"}),
         trail='[int(c in "aeiou") for c in S]',
+    ),
+    word(
+        "other-letters",
+        'OUT = sum(c not in "aeiou" for c in S)',
+        "Count the letters that are not vowels (a, e, i, o, u).",
+        "How many letters of the word are no vowels?",
+        clashes=frozenset({"caesar"}),
+        trail='[int(c not in "aeiou") for c in S]',
     ),
     word(
         "different-letters",

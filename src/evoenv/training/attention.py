@@ -84,6 +84,10 @@ def packed_attention(
     row = evoenv_row
     row.calls += 1
     row.windowed_calls += sliding_window is not None
+    given = query.dtype
+    if query.device.type == "cpu" and given in (torch.bfloat16, torch.float16):
+        # On a CPU the backward pass of attention takes twice as long in half precision as in float32.
+        query, key, value = query.float(), key.float(), value.float()
     # One split for each of the three: the backward pass of a split is one concatenation, where slices would each fill a
     # gradient as long as the row.
     sizes = [size for span in row.spans for size in (span.prompt, *(length for _, length in span.responses))]
@@ -107,7 +111,7 @@ def packed_attention(
             q, k, v = next(pieces)
             if q.shape[2]:
                 attend(q, torch.cat((prompt_k, k), dim=2), torch.cat((prompt_v, v), dim=2))
-    return torch.cat(outputs, dim=1), None
+    return torch.cat(outputs, dim=1).to(given), None
 
 
 def _attend_block(row: PackedRow, q: Tensor, k: Tensor, v: Tensor, window: int | None, scaling: float | None) -> Tensor:

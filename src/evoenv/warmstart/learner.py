@@ -147,11 +147,19 @@ class SupervisedLearner:
         return dict(state["record"])
 
     def write_model(self, directory: Path, tokenizer: Any, dtype: torch.dtype | None = None) -> None:
-        """The finished model as transformers keeps it, LoRA layers merged in; `dtype` shrinks what is shipped."""
+        """The finished model as transformers keeps it, LoRA layers merged in; `dtype` shrinks what is shipped.
+
+        Learnt in half precision, it is written in full: the next stage goes on from the optimiser's own copies.
+        """
         from evoenv.policy.loading import quiet_transformers
 
         with quiet_transformers(), torch.no_grad():
             whole = copy.deepcopy(self.model)
+            if self.optimizer.masters:
+                whole = whole.float()
+                for name, weight in whole.named_parameters():
+                    if name in self.optimizer.masters:
+                        weight.copy_(self.optimizer.masters[name])
             if self.lora:
                 whole = whole.merge_and_unload()
             if dtype is not None:

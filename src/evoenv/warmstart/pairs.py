@@ -25,6 +25,8 @@ from evoenv.warmstart.recipe import DataRecipe, RecipeRole
 ROLES: tuple[RecipeRole, ...] = ("generator", "solver", "reviewer")
 FAULTY_SHARE = 0.5
 TRIES = 50
+NEXT_TRY = 10**10
+"""Between the numbers of a program that is withheld and of the one shown in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +66,24 @@ class CorpusPairs:
     def __init__(self, recipe: DataRecipe, seed: int) -> None:
         self.recipe, self.seed = recipe, seed
         self.author = Author(seed, recipe.families)
-        self._programs: dict[int, Program] = {}
+        self.abroad = Author(seed, "train")
+        self._programs: dict[tuple[str, int], Program] = {}
 
-    def program(self, number: int) -> Program:
+    def program(self, number: int, author: Author | None = None) -> Program:
         """One of the programs that are shown (0 and up), or one that never is (below 0)."""
-        if number not in self._programs:
+        author = author or self.author
+        key = author.split, number
+        if key not in self._programs:
             # Below zero: numbers far beyond any corpus, so that measuring never meets what was learnt.
-            self._programs[number] = self.author.compose(number if number >= 0 else 10**9 - number)
-        return self._programs[number]
+            index = number if number >= 0 else 10**9 - number
+            program = author.compose(index)
+            steps = len(program.steps)
+            # Another of as many steps takes its place: long programs must not become rare.
+            while withheld(program, self.recipe.withhold) or len(program.steps) != steps:
+                index += NEXT_TRY
+                program = author.compose(index)
+            self._programs[key] = program
+        return self._programs[key]
 
     def sources(self) -> list[str]:
         return [self.program(number).source for number in range(self.recipe.programs)]
@@ -95,17 +107,20 @@ class CorpusPairs:
                 return found
         raise InputError(f"{TRIES} tries gave no {role} pair number {index}; set data.reviewer=0")
 
-    def _draw(self, rng: random.Random, index: int, count: int = 1) -> list[Program]:
+    def _draw(
+        self, rng: random.Random, index: int, count: int = 1, author: Author | None = None
+    ) -> list[Program]:
         if index < 0:
-            return [self.program(-rng.randrange(1, 10**6)) for _ in range(count)]
-        return [self.program(number) for number in rng.sample(range(self.recipe.programs), count)]
+            return [self.program(-rng.randrange(1, 10**6), author) for _ in range(count)]
+        return [self.program(number, author) for number in rng.sample(range(self.recipe.programs), count)]
 
     def _generator(self, rng: random.Random, index: int) -> Pair:
         *examples, target = (program.source for program in self._draw(rng, index, self.recipe.few_shot + 1))
         return generator_pair(examples, target, self.recipe)
 
     def _solver(self, rng: random.Random, index: int) -> Pair:
-        (program,) = self._draw(rng, index)
+        abroad = self.recipe.solver_abroad > 0 and rng.random() < self.recipe.solver_abroad
+        (program,) = self._draw(rng, index, author=self.abroad if abroad else self.author)
         return solve_program(program, rng, self.recipe)
 
     def _reviewer(self, rng: random.Random, index: int, faulty: bool) -> Pair | None:
@@ -129,8 +144,19 @@ class CorpusPairs:
             "programs": len(shown),
             "families": len({program.family for program in shown}),
             "combinations": len({tuple(part.name for part in program.parts) for program in shown}),
+            "withheld": self.recipe.withhold,
             "characters": {"median": lengths[len(lengths) // 2], "largest": lengths[-1]},
         }
+
+
+def withheld(program: Program, share: float) -> bool:
+    """Whether a program's combination of parts is one of those that a warm start never shows.
+
+    A computation on its own with the plainest scorer is always shown: no family may be lost.
+    """
+    if share <= 0 or (len(program.steps) == 1 and program.parts[-1].name not in ("element-wise", "near")):
+        return False
+    return derive_seed("withheld", *(part.name for part in program.parts)) % 10_000 < share * 10_000
 
 
 def solve_program(program: Program, rng: random.Random, recipe: DataRecipe) -> Pair:

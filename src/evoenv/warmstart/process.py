@@ -87,7 +87,7 @@ def open_model(directory: Path, recipe: Recipe, model: str, source: PairSource) 
     else:
         path = resolve_model(model)
     tokenizer = load_tokenizer(path)
-    loaded = load_model(path, resolve_device("auto"), "float32")
+    loaded = load_model(path, resolve_device("auto"), recipe.learn.dtype)
     check_tokenizer(loaded, tokenizer, str(path))
     return loaded, tokenizer
 

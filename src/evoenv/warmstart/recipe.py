@@ -49,10 +49,14 @@ class DataRecipe(Section, frozen=True):
     """`basic`: only the families that a model of a few million weights can learn in an hour."""
     programs: int = 3000
     """Corpus programs that are ever shown: what is not among them is for the generator to find."""
+    withhold: float = 0.0
+    """Share of the combinations of parts that are never shown, in any role: they are left for the generator to find."""
     generator: float = 0.45
     """Share of pairs: a prompt with examples, and the source of another environment."""
     solver: float = 0.51
     """Share of pairs: an instance, and its answer."""
+    solver_abroad: float = 0.0
+    """Share of the solver's instances that come from all train families where `families` are fewer."""
     reviewer: float = 0.04
     """Share of pairs: a review prompt, and the verdict on a sound or a broken environment."""
     first: int = 0
@@ -74,6 +78,11 @@ class DataRecipe(Section, frozen=True):
         shares = (self.generator, self.solver, self.reviewer)
         if min(shares) < 0 or sum(shares) <= 0:
             raise ValueError(f"data.generator, solver and reviewer are {shares}; expected shares, one above 0")
+        if not (0 <= self.withhold < 1 and 0 <= self.solver_abroad <= 1):
+            raise ValueError(
+                f"data.withhold is {self.withhold} and data.solver_abroad {self.solver_abroad}; expected shares, "
+                "the first below 1"
+            )
         if self.programs < 2 or not self.difficulties or min(self.difficulties) < 0:
             raise ValueError(
                 f"data.programs is {self.programs} and data.difficulties {list(self.difficulties)}; "
@@ -90,6 +99,8 @@ class LearningRecipe(Section, frozen=True):
     """Tokens whose activations are held at once."""
     optimizer: Literal["adamw", "muon"] = "adamw"
     """Muon learns faster from nothing; a model that knows something already, and LoRA, stay with AdamW."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Of weights and activations while learning; with bfloat16 the optimiser still steps float32 copies."""
     learning_rate: float = 2e-3
     final_rate: float = 0.05
     """The rate falls to this share of its height along half a cosine."""
