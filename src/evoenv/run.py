@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
@@ -26,7 +25,8 @@ from evoenv.admission.solver_prompt import SOLVER_PROMPT
 from evoenv.config import Config, load_config, to_mapping
 from evoenv.curricula import curriculum_of
 from evoenv.curricula.environment_sets import load_environments
-from evoenv.errors import BudgetExhausted, ConfigError, InputError, StoreError
+from evoenv.durable import write_bytes
+from evoenv.errors import BudgetExhausted, ConfigError, InputError
 from evoenv.pool.store import EnvironmentRecord, Store
 from evoenv.pool.tags import prototypes_of, tags_of
 from evoenv.ports import Embedder, Policy
@@ -128,14 +128,7 @@ def config_toml(config: Config) -> str:
 
 
 def _write_config(directory: Path, config: Config) -> None:
-    aside = directory / f".{CONFIG_NAME}.new"
-    try:
-        aside.write_text(config_toml(config), encoding="utf-8")
-        os.replace(aside, directory / CONFIG_NAME)
-    except OSError as error:
-        raise StoreError(
-            f"cannot write {directory / CONFIG_NAME}: {error.strerror}; check space and permissions"
-        ) from error
+    write_bytes(directory / CONFIG_NAME, config_toml(config).encode())
 
 
 def _changes(begun: Config, config: Config) -> dict[str, Any]:

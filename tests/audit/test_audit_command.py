@@ -142,7 +142,7 @@ def test_a_served_model_reviews_and_both_together_find_all(
     shown = capsys.readouterr().out
     assert re.search(r"both +any-reject +100\.0% +100\.0% +100\.0% +100\.0% +\(2, 0, 2, 0\) +0 of 8\n", shown)
     assert main([*arguments, "--set", "review.temperature=1.0"]) == 2
-    assert "holds another audit: review was" in capsys.readouterr().err
+    assert "holds another audit: review.temperature was" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -132,7 +132,7 @@ def test_a_journal_is_of_one_audit(tmp_path: Path) -> None:
     with Journal(path, IDENTITY) as kept:
         assert kept.mechanical == {"a": Mechanical(3, ("L4.few-prompts",))}
         assert kept.reviews == {("a", 0): Review("reject", "because\n…")}
-    with pytest.raises(InputError, match=r"holds another audit: model was .*scripted.* and is .*other"):
+    with pytest.raises(InputError, match=r"holds another audit: model\.name was 'scripted' and is 'other'"):
         Journal(path, {**IDENTITY, "model": {"name": "other"}})
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from evoenv.cli.live import LiveView, bar_text, render, sparkline
 from evoenv.cli.summary import show, summarise
-from evoenv.cli.watching import PlainView, Snapshot, Watchers, duration, funnel
+from evoenv.cli.watching import PlainView, Snapshot, Watchers, funnel
 from evoenv.evolve import evolve
 from evoenv.sandbox.host import Sandbox
 
@@ -127,10 +127,3 @@ def test_small_drawings():
     assert bar_text(0.5, 4, "red").plain == "██  "
     assert bar_text(0.001, 4, "red").plain == "▏   "
     assert bar_text(0.0, 4, "red").plain == "    "
-    assert [duration(s) for s in (0.04, 9.96, 42.4, 425, 12000)] == [
-        "0.0 s",
-        "10.0 s",
-        "42 s",
-        "7 min 05 s",
-        "3 h 20 min",
-    ]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evoenv.cli import driving
 from evoenv.cli.common import console, print_json
 from evoenv.errors import InputError
+from evoenv.wording import duration, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -191,7 +192,6 @@ def check_plan(plan: Plan) -> None:
 
 
 def open_watcher(plan: Plan, directory: Path, screen: Console, stack: ExitStack, *, plain: bool) -> Watcher:
-    from evoenv.cli.watching import plural
     from evoenv.comparison.plan import is_done
 
     done = [run.name for run in plan.runs if is_done(directory, plan, run)]
@@ -227,8 +227,6 @@ class Lines:
             self._say(run, f"{where}: {facts['accuracy']:.1%} on {facts['suite']}")
 
     def ended(self, run: RunPlan, error: str | None) -> None:
-        from evoenv.cli.watching import duration
-
         took = duration(time.monotonic() - self._began[run.name])
         self._say(run, f"failed after {took}: {error}" if error else f"finished in {took}")
 

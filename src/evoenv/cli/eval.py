@@ -104,8 +104,8 @@ def run(arguments: argparse.Namespace) -> int:
     suites = find_suites(arguments)
     subject = run_subject(arguments) if arguments.run_directory is not None else model_subject(arguments)
     folder = arguments.output or subject.folder
+    from evoenv.durable import write_document
     from evoenv.evaluation import evaluate
-    from evoenv.evaluation.results import write_document
     from evoenv.sandbox.host import Sandbox
 
     screen = console(stderr=True)
@@ -262,8 +262,8 @@ def enter_in_run(directory: Path, step: int, evaluation: Evaluation, screen: Con
 
 
 def run_convert(arguments: argparse.Namespace) -> int:
+    from evoenv.durable import write_lines
     from evoenv.evaluation.convert import convert
-    from evoenv.evaluation.results import write_lines
 
     for flag in ("since", "until"):
         value = getattr(arguments, flag)

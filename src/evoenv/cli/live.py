@@ -13,9 +13,10 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from evoenv.cli.watching import FUNNEL, Snapshot, Watch, duration
+from evoenv.cli.watching import FUNNEL, Snapshot, Watch
 from evoenv.config import Config
 from evoenv.pool.store import STAGES, Stage, Store
+from evoenv.wording import duration
 
 VERBS: dict[Stage, str] = {
     "generated": "generate",

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evoenv.cli.watching import FUNNEL, REFUSALS, duration, funnel, plural
+from evoenv.cli.watching import FUNNEL, REFUSALS, funnel
 from evoenv.pool.store import Store
 from evoenv.validation.codes import CODES
+from evoenv.wording import duration, plural
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,6 +15,7 @@ from evoenv.config import Config
 from evoenv.pool.store import Stage, Store
 from evoenv.records import StepSummary
 from evoenv.stages.context import Observer
+from evoenv.wording import duration, plural
 
 FUNNEL = ("proposed", "L1 source", "L2 runs", "L3 repeatable", "L4 varies", "L5 scorer", "review", "calibration")
 """What each bar counts: the candidates that passed it. The last bar, `admitted`, is novelty's."""
@@ -274,17 +275,3 @@ def _decided_line(store: Store, step: int, reward: str) -> str:
     else:
         admitted = f"kept {plural(fates.get('admitted', 0), 'question')}"
     return f"{admitted}" + (f"; refused {refused}" if refused else "") + f"; mean reward {reward}"
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def duration(seconds: float) -> str:
-    """`42 s`, `7 min 05 s`, `3 h 20 min`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from evoenv.comparison.plan import BASELINE, Plan, write_bytes
+from evoenv.comparison.plan import BASELINE, Plan
 from evoenv.comparison.series import ACCURACY, FUNNEL, Run
+from evoenv.durable import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from evoenv.config import Config, load_config, to_mapping
-from evoenv.errors import InputError, StoreError
+from evoenv.durable import write_bytes
+from evoenv.errors import InputError
 
 PLAN, RUNS, START, DONE, LOG, SERIES = "plan.json", "runs", "start", "done.json", "log.txt", "series.csv"
 BASELINE = "untrained"
@@ -233,13 +234,3 @@ def is_done(directory: Path, plan: Plan, run: RunPlan) -> bool:
 def write_json(path: Path, document: Any) -> None:
     """Whole or not at all."""
     write_bytes(path, msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_bytes(data)
-        os.replace(aside, path)
-    except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror}; check space and permissions") from error

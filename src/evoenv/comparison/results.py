@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from evoenv.comparison import series, table
-from evoenv.comparison.plan import SERIES, START, Plan, is_done, run_directory, write_bytes, write_json
+from evoenv.comparison.plan import SERIES, START, Plan, is_done, run_directory, write_json
 from evoenv.comparison.series import Run
+from evoenv.durable import write_bytes
 from evoenv.errors import StoreError
 
 

@@ -27,11 +27,11 @@ from evoenv.comparison.plan import (
     config_of,
     read_plan,
     run_directory,
-    write_bytes,
     write_json,
 )
 from evoenv.comparison.series import Run, series, to_csv
 from evoenv.config import Config
+from evoenv.durable import write_bytes
 from evoenv.errors import EvoEnvError, InputError
 from evoenv.pool.store import Store
 from evoenv.stages.budget import is_finished, tokens_spent

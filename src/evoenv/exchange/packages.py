@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import keyword
 import re
 import sys
@@ -65,11 +64,6 @@ def copy_file(source: Path, destination: Path) -> None:
 def write_text(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
-
-
-def write_lines(path: Path, rows: Iterable[object]) -> None:
-    """JSON, one row to a line."""
-    write_text(path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
 
 
 def item_key(item: Item) -> str:

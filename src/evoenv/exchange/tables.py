@@ -1,8 +1,9 @@
-"""Rows as Parquet files."""
+"""Rows as files of JSON lines and as Parquet."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,14 @@ from evoenv.exchange.items import Item
 
 def plain_rows(items: Sequence[Item]) -> list[dict[str, Any]]:
     return [asdict(item) for item in items]
+
+
+def write_lines(path: Path, rows: Iterable[object]) -> None:
+    """JSON, one row to a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="\n") as stream:
+        for row in rows:
+            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 def item_schema() -> Any:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
-
 from evoenv.exchange.export import Export
-from evoenv.exchange.tables import plain_rows
+from evoenv.exchange.tables import plain_rows, write_lines
 
 ADVICE = (
     "in {output}, score with: import scorer; "
@@ -18,12 +13,6 @@ ADVICE = (
 
 def write(export: Export) -> str:
     for split, items in export.items().items():
-        write_lines(plain_rows(items), export.output / f"{split}.jsonl")
+        write_lines(export.output / f"{split}.jsonl", plain_rows(items))
     export.write_scorer()
     return ADVICE
-
-
-def write_lines(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as stream:
-        for row in rows:
-            stream.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -15,9 +15,9 @@ from evoenv.exchange.packages import (
     module_name,
     requirements,
     stamp,
-    write_lines,
     write_text,
 )
+from evoenv.exchange.tables import write_lines
 
 REQUIRES, SERVER = "openenv>=0.10,<0.11", "uvicorn>=0.24"
 FILES = (

@@ -8,12 +8,12 @@ from typing import Any
 from evoenv.exchange.export import Export
 from evoenv.exchange.items import Item
 from evoenv.exchange.scorer.carry import template
-from evoenv.exchange.to_jsonl import write_lines
+from evoenv.exchange.tables import write_lines
 
 
 def write(export: Export) -> str:
     for split, items in export.items().items():
-        write_lines(trl_rows(items), export.output / f"{split}.jsonl")
+        write_lines(export.output / f"{split}.jsonl", trl_rows(items))
     for name in ("evoenv_trl.py", "train_grpo.py"):
         (export.output / name).write_text(template(f"trl_{name}"), "utf-8", newline="\n")
     export.write_scorer()

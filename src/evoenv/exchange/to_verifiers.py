@@ -15,9 +15,9 @@ from evoenv.exchange.packages import (
     module_name,
     requirements,
     stamp,
-    write_lines,
     write_text,
 )
+from evoenv.exchange.tables import write_lines
 
 BUILT_IN = ("harbor", "nemo_gym", "openenv", "textarena", "verifiers")
 """verifiers looks for a taskset among its own first."""

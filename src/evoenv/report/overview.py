@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from evoenv.pool.tags import prototypes_of
 from evoenv.report.reading import FUNNEL, REFUSED, STATES, RunData, Step
 from evoenv.validation.codes import CODES
+from evoenv.wording import duration, plural
 
 ROWS_SHOWN = 6
 EVOENV = "evoenv"
@@ -33,26 +34,13 @@ def overview_of(data: RunData) -> Overview:
     )
 
 
-def plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    if whole < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-
-
 def _lead(data: RunData) -> str:
     model = data.config.get("model", {}).get("name") or "an unnamed model"
     begun = ""
     if data.created is not None:
         begun = f", begun {datetime.fromtimestamp(data.created, UTC):%Y-%m-%d %H:%M} UTC"
     kind = "Trained" if data.training else "A pool synthesised"
-    took = f", {_duration(data.seconds)} of work" if data.seconds else ""
+    took = f", {duration(data.seconds)} of work" if data.seconds else ""
     tokens = f", {data.tokens:,} tokens sampled" if data.tokens else ""
     return f"{kind} with {model}{begun}: {plural(data.last_step, 'step')}{took}{tokens}."
 

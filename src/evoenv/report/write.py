@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from evoenv.durable import replace_file
 from evoenv.errors import InputError
 from evoenv.pool.store import Store
 from evoenv.report.charts import Cell, Figure, Table
@@ -85,10 +85,7 @@ def _pictures(figures: Sequence[Figure], folder: Path) -> tuple[list[Path], str 
 
 
 def _write(path: Path, content: str | bytes) -> Path:
-    """Aside, then in place: whoever has the old one open sees a whole file."""
-    aside = path.with_name(f".{path.name}.new")
-    aside.write_bytes(content.encode("utf-8", "replace") if isinstance(content, str) else content)
-    os.replace(aside, path)
+    replace_file(path, [content.encode("utf-8", "replace") if isinstance(content, str) else content])
     return path
 
 

@@ -20,8 +20,8 @@ from typing import Any
 
 import msgspec
 
+from evoenv.durable import write_document
 from evoenv.errors import ConfigError, InputError
-from evoenv.evaluation.results import write_document
 from evoenv.warmstart.encoding import batches, encode_pair
 from evoenv.warmstart.learner import SupervisedLearner, rate_at
 from evoenv.warmstart.nano import build_model, learn_tokenizer, save_start
