@@ -1,9 +1,15 @@
-"""Draws docs/images/nano.png from the record that ships with nano's weights: `python docs/make_nano.py`."""
+"""Ships a finished warm start as nano, and draws how it went.
+
+python docs/make_nano.py warm/nano    the weights (in bfloat16), the tokenizer and the record go into the package
+python docs/make_nano.py              docs/images/nano.png alone, from the record in the package
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -11,11 +17,49 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 
 ROOT = Path(__file__).parents[1]
-RECORD = ROOT / "src/evoenv/policy/nano/warm-start.json"
+SHIPPED = ROOT / "src/evoenv/policy/nano"
+RECORD = SHIPPED / "warm-start.json"
 WINDOW = 4
+KEPT_LOSSES = 8
+"""Of so many training losses one is kept."""
+KEPT = ("recipe", "data", "losses", "checks", "seconds", "progress")
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("warm_start", nargs="?", type=Path, help="the directory of a finished warm start")
+    arguments = parser.parse_args()
+    if arguments.warm_start is not None:
+        ship(arguments.warm_start)
+    draw()
+
+
+def ship(directory: Path) -> None:
+    import torch
+
+    from evoenv.policy.loading import quiet_transformers
+    from evoenv.policy.models import load_model, load_tokenizer, resolve_device
+
+    record = json.loads((directory / "warm-start.json").read_text(encoding="utf-8"))
+    stages: list[dict[str, Any]] = record.get("stages") or [{key: record[key] for key in KEPT}]
+    for stage in stages:
+        stage["seconds"] = round(stage["seconds"])
+        stage["losses"] = [*stage["losses"][:-1:KEPT_LOSSES], stage["losses"][-1]]
+    model = load_model(directory / "model", resolve_device("cpu"), "float32").to(torch.bfloat16)
+    with quiet_transformers():
+        model.save_pretrained(SHIPPED)
+        load_tokenizer(directory / "model").save_pretrained(SHIPPED)
+    kept = {
+        "command": "evoenv warm-start --recipe nano --model new --corpus -o DIR",
+        "recipe": record["recipe"],
+        "parameters": record["parameters"],
+        "stages": stages,
+        "versions": {"torch": torch.__version__},
+    }
+    RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def draw() -> None:
     stages = json.loads(RECORD.read_text(encoding="utf-8"))["stages"]
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9.5, 3.4), layout="constrained")
     begin = 0

@@ -12,8 +12,9 @@ from evoenv.corpus.searches import SEARCHES
 from evoenv.corpus.structures import STRUCTURES
 from evoenv.corpus.words import WORD_QUANTITIES, WORD_STEPS
 
-Split = Literal["train", "basic", "held-out", "all"]
-"""`basic` is the part of `train` that a model of a few million weights can learn in an hour."""
+Split = Literal["train", "basic", "held-out", "near", "all"]
+"""`basic` is the part of `train` that a model of a few million weights can learn in an hour, `near` that of `held-out`
+which asks for what train families teach in other words."""
 
 COMPUTATIONS: dict[str, Computation] = {
     part.name: part
@@ -73,8 +74,9 @@ def families(split: Split) -> tuple[str, ...]:
     """The families of a split, in catalogue order."""
     if split == "all":
         return FAMILIES
-    if split == "basic":
-        return tuple(name for name in FAMILIES if name in BASIC)
+    if split in ("basic", "near"):
+        chosen = BASIC if split == "basic" else NEAR
+        return tuple(name for name in FAMILIES if name in chosen)
     return tuple(name for name in FAMILIES if (name in HELD_OUT) == (split == "held-out"))
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SAMPLES_PER_PROMPT = 4
 INSTANCES = 4
-HELD_OUT = "corpus:held-out"
+HELD_OUT = ("corpus:held-out", "corpus:near")
 
 
 class Abilities:
@@ -54,7 +54,7 @@ class Abilities:
             found["generator"] = self.generator(policy, checks)
         if checks.problems and data.solver > 0:
             found["solver"] = {
-                suite: self.solver(policy, checks, suite) for suite in (f"corpus:{data.families}", HELD_OUT)
+                suite: self.solver(policy, checks, suite) for suite in (f"corpus:{data.families}", *HELD_OUT)
             }
         if checks.reviews and data.reviewer > 0 and isinstance(self.source, CorpusPairs):
             found["reviewer"] = self.reviewer(policy, checks, self.source)

@@ -107,9 +107,7 @@ class CorpusPairs:
                 return found
         raise InputError(f"{TRIES} tries gave no {role} pair number {index}; set data.reviewer=0")
 
-    def _draw(
-        self, rng: random.Random, index: int, count: int = 1, author: Author | None = None
-    ) -> list[Program]:
+    def _draw(self, rng: random.Random, index: int, count: int = 1, author: Author | None = None) -> list[Program]:
         if index < 0:
             return [self.program(-rng.randrange(1, 10**6), author) for _ in range(count)]
         return [self.program(number, author) for number in rng.sample(range(self.recipe.programs), count)]
