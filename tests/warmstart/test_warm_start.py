@@ -181,8 +181,13 @@ def test_abilities_are_measured_in_every_role(finished: Path, source: CorpusPair
     from evoenv.policy.local.policy import LocalPolicy
     from evoenv.warmstart.abilities import Abilities
 
-    few = load_recipe("nano", [*SMALL, "data.reviewer=0.01", "checks.candidates=4", "checks.problems=8",
-                               "checks.reviews=4", "checks.generator_tokens=40", "checks.solver_tokens=20"])  # fmt: skip
+    few = load_recipe(
+        "nano",
+        [
+            *SMALL, "data.reviewer=0.01", "checks.candidates=4", "checks.problems=8", "checks.reviews=4",
+            "checks.generator_tokens=40", "checks.solver_tokens=20",
+        ],
+    )  # fmt: skip
     model = load_model(finished / "model", resolve_device("cpu"), "float32")
     policy = LocalPolicy(model, load_tokenizer(finished / "model"))
     found: dict[str, Any] = Abilities(few, source, sandbox).measure(policy)

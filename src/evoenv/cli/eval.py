@@ -39,7 +39,7 @@ def add_parser(subparsers: Any) -> None:
     what = parser.add_argument_group("the suites")
     what.add_argument(
         "--suite", dest="suites", action="append", default=[], metavar="S",
-        help="seeds, corpus:train, corpus:basic, corpus:held-out, corpus:near, run:DIR, an environment file or a folder "
+        help="seeds, corpus:train, corpus:basic, corpus:held-out, corpus:near, run:DIR, an environment file, a folder "
         "of them; or FILE.jsonl of problems and answers, also as math:FILE, choice:FILE, program:FILE; may be repeated",
     )  # fmt: skip
     what.add_argument(

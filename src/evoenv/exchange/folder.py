@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from evoenv.durable import replace_file
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import PoolEntry, from_metadata, to_metadata
 from evoenv.records import environment_id
@@ -44,7 +45,7 @@ def write_pool(entries: Sequence[PoolEntry], directory: Path) -> None:
 
 def _write_entry(directory: Path, position: int, entry: PoolEntry) -> None:
     """The source first: a metadata file never lacks its source, and a source alone is refused with advice."""
-    (directory / f"{entry.stem}.py").write_bytes(entry.source.encode("utf-8", "surrogatepass"))
+    replace_file(directory / f"{entry.stem}.py", [entry.source.encode("utf-8", "surrogatepass")])
     metadata = to_metadata(entry)
     write_json(directory / f"{entry.stem}.json", {"id": metadata.pop("id"), "position": position, **metadata})
 
@@ -121,7 +122,7 @@ def _read_entry(path: Path) -> tuple[int, PoolEntry]:
 def write_json(path: Path, document: Any) -> None:
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     # A lone surrogate becomes \\udc80, which is how JSON says it.
-    path.write_bytes(text.encode("utf-8", "backslashreplace"))
+    replace_file(path, [text.encode("utf-8", "backslashreplace")])
 
 
 def read_json(path: Path) -> Any:
