@@ -127,7 +127,7 @@ def test_a_stopped_warm_start_goes_on_bit_for_bit(
 def test_lora_leaves_the_base_alone_and_merges_at_the_end(
     recipe: Recipe, source: CorpusPairs, finished: Path, tmp_path: Path
 ) -> None:
-    lora = load_recipe("nano", [*SMALL, "learn.lora_rank=4", "learn.tokens=9000"])
+    lora = load_recipe("nano", [*SMALL, "learn.lora_rank=4", "learn.tokens=9000", "learn.dtype=float32"])
     begin(tmp_path, lora, str(finished / "model"), "corpus")
     assert warm_start(tmp_path, lora, str(finished / "model"), source) is not None
     assert (tmp_path / "model" / "adapter" / "adapter_model.safetensors").is_file()

@@ -100,7 +100,8 @@ class LearningRecipe(Section, frozen=True):
     optimizer: Literal["adamw", "muon"] = "adamw"
     """Muon learns faster from nothing; a model that knows something already, and LoRA, stay with AdamW."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    """Of weights and activations while learning; with bfloat16 the optimiser still steps float32 copies."""
+    """Of weights and activations while learning. With bfloat16 the optimiser still steps float32 copies of what it
+    learns; what LoRA leaves alone is rounded."""
     learning_rate: float = 2e-3
     final_rate: float = 0.05
     """The rate falls to this share of its height along half a cosine."""
