@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import keyword
 import re
 import sys
@@ -37,6 +38,26 @@ def requirements(entries: Iterable[PoolEntry], *own: str) -> list[str]:
     named = {canonical(re.split(r"[<>=]", one)[0]) for one in own}
     needed = dict.fromkeys(canonical(found.get(module, [module])[0]) for module in modules)
     return [*own, *(f"{name}{_at_least(name)}" for name in needed if name not in named)]
+
+
+def pyproject(export: Export, package: str, form: str, *own: str) -> str:
+    """The package's metadata; `form` says what it is to its consumer."""
+    return f"""\
+[project]
+name = "{export.name}"
+version = "0.1.0"
+description = "Verified environments from EvoEnv, {form}"
+readme = "README.md"
+requires-python = ">=3.11"
+dependencies = {json.dumps(requirements(export.entries, *own))}
+
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[tool.hatch.build.targets.wheel]
+packages = ["{package}"]
+"""
 
 
 def canonical(name: str) -> str:

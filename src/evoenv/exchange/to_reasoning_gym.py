@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
@@ -16,7 +15,7 @@ from evoenv.exchange.packages import (
     copy_template,
     environment_table,
     module_name,
-    requirements,
+    pyproject,
     stamp,
     write_text,
 )
@@ -43,7 +42,7 @@ def write(export: Export) -> str:
         },
     )
     export.write_scorer(f"{package}/scorer")
-    write_text(export.output / "pyproject.toml", _pyproject(export, package))
+    write_text(export.output / "pyproject.toml", pyproject(export, package, "as reasoning-gym data sets", REQUIRES))
     write_text(export.output / "README.md", _readme(export, package, names))
     return (
         f"install it: pip install {{output}}\n"
@@ -68,25 +67,6 @@ def snake(name: str) -> str:
 def title(name: str) -> str:
     """A class name out of a data set's."""
     return "E" + "".join(part.capitalize() for part in name.split("_"))
-
-
-def _pyproject(export: Export, package: str) -> str:
-    return f"""\
-[project]
-name = "{export.name}"
-version = "0.1.0"
-description = "Verified environments from EvoEnv, as reasoning-gym data sets"
-readme = "README.md"
-requires-python = ">=3.11"
-dependencies = {json.dumps(requirements(export.entries, REQUIRES))}
-
-[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-
-[tool.hatch.build.targets.wheel]
-packages = ["{package}"]
-"""
 
 
 def _readme(export: Export, package: str, names: Sequence[str]) -> str:

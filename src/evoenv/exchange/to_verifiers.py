@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from evoenv.exchange.export import Export
 from evoenv.exchange.folder import write_json
 from evoenv.exchange.packages import (
@@ -13,7 +11,7 @@ from evoenv.exchange.packages import (
     instance_row,
     item_key,
     module_name,
-    requirements,
+    pyproject,
     stamp,
     write_text,
 )
@@ -35,31 +33,12 @@ def write(export: Export) -> str:
     for name in ("__init__.py", "taskset.py"):
         copy_template(f"verifiers/{name}", place / name)
     export.write_scorer(f"{package}/scorer")
-    write_text(export.output / "pyproject.toml", _pyproject(export, package))
+    write_text(export.output / "pyproject.toml", pyproject(export, package, "as a verifiers taskset", REQUIRES))
     write_text(export.output / "README.md", _readme(export, package))
     return (
         f"install it: pip install {{output}}\ncheck it: vf-validate {export.name} --runtime.type subprocess -n 20\n"
         f"use it: vf-eval {export.name} --env.agent.harness.id null -n 20"
     )
-
-
-def _pyproject(export: Export, package: str) -> str:
-    return f"""\
-[project]
-name = "{export.name}"
-version = "0.1.0"
-description = "Verified environments from EvoEnv, as a verifiers taskset"
-readme = "README.md"
-requires-python = ">=3.11"
-dependencies = {json.dumps(requirements(export.entries, REQUIRES))}
-
-[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-
-[tool.hatch.build.targets.wheel]
-packages = ["{package}"]
-"""
 
 
 def _readme(export: Export, package: str) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from evoenv.config import EndpointConfig, ModelConfig
+from evoenv.durable import replace_file
 from evoenv.errors import BudgetExhausted, PolicyError
 from evoenv.policy.chat_api import FIRST_PAUSE_S, ChatApi, Completion, RequestRefused
 from evoenv.policy.requests import check_requests, wanted_indices
@@ -220,13 +221,9 @@ class EndpointPolicy:
 
     def save(self, directory: Path) -> None:
         """What was spent, so that a resumed run does not start its budget anew."""
-        directory.mkdir(parents=True, exist_ok=True)
-        aside = directory / f"{STATE_FILE}.partial"
-        with aside.open("w", encoding="utf-8") as stream, self._lock:
-            json.dump(asdict(self.spending), stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        aside.rename(directory / STATE_FILE)
+        with self._lock:
+            spent = asdict(self.spending)
+        replace_file(directory / STATE_FILE, [json.dumps(spent).encode()])
 
     def load(self, directory: Path) -> None:
         path = directory / STATE_FILE
