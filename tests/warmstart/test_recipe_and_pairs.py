@@ -13,7 +13,7 @@ from evoenv.admission.review import parse_verdict
 from evoenv.corpus import HELD_OUT, read
 from evoenv.corpus.screen import load
 from evoenv.environment.answers import extract_answer
-from evoenv.errors import ConfigError
+from evoenv.errors import ConfigError, InputError
 from evoenv.warmstart.learner import rate_at
 from evoenv.warmstart.pairs import ROLES, CorpusPairs, solve_program, withheld
 from evoenv.warmstart.recipe import DataRecipe, LearningRecipe, load_recipe, recipe_names
@@ -133,6 +133,7 @@ def test_roles_come_in_the_shares_of_the_recipe() -> None:
     assert roles.count("generator") > roles.count("reviewer")
 
 
+@pytest.mark.slow
 def test_withheld_combinations_are_never_shown_in_any_role_and_no_family_is_lost() -> None:
     share = 0.65
     recipe = DataRecipe(families="basic", programs=400, withhold=share, solver_abroad=0.5, solver=1.0)
@@ -148,6 +149,12 @@ def test_withheld_combinations_are_never_shown_in_any_role_and_no_family_is_lost
     other = CorpusPairs(recipe, seed=9)
     combinations = {tuple(part.name for part in program.parts) for program in every if withheld(program, share)}
     assert not combinations & {tuple(part.name for part in other.program(n).parts) for n in range(200)}
+
+
+def test_withholding_everything_is_refused_instead_of_searching_for_ever() -> None:
+    pairs = CorpusPairs(DataRecipe(families="basic", programs=40, withhold=0.9999), seed=0)
+    with pytest.raises(InputError, match=r"data\.withhold is 0\.9999"):
+        [pairs.program(number) for number in range(40)]
 
 
 def test_the_solver_may_go_abroad_while_the_generator_stays() -> None:

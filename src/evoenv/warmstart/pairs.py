@@ -25,6 +25,7 @@ from evoenv.warmstart.recipe import DataRecipe, RecipeRole
 ROLES: tuple[RecipeRole, ...] = ("generator", "solver", "reviewer")
 FAULTY_SHARE = 0.5
 TRIES = 50
+WITHHELD_TRIES = 2000
 NEXT_TRY = 10**10
 """Between the numbers of a program that is withheld and of the one shown in its place."""
 
@@ -76,14 +77,20 @@ class CorpusPairs:
         if key not in self._programs:
             # Below zero: numbers far beyond any corpus, so that measuring never meets what was learnt.
             index = number if number >= 0 else 10**9 - number
-            program = author.compose(index)
-            steps = len(program.steps)
-            # Another of as many steps takes its place: long programs must not become rare.
-            while withheld(program, self.recipe.withhold) or len(program.steps) != steps:
-                index += NEXT_TRY
-                program = author.compose(index)
-            self._programs[key] = program
+            self._programs[key] = self._shown(author, index)
         return self._programs[key]
+
+    def _shown(self, author: Author, index: int) -> Program:
+        """The program number `index`, or where it is withheld another of as many steps: long ones must not get rare."""
+        first = program = author.compose(index)
+        for number in range(1, WITHHELD_TRIES + 1):
+            if len(program.steps) == len(first.steps) and not withheld(program, self.recipe.withhold):
+                return program
+            program = author.compose(index + number * NEXT_TRY)
+        raise InputError(
+            f"{WITHHELD_TRIES} tries gave no program of {len(first.steps)} steps that may be shown: data.withhold is "
+            f"{self.recipe.withhold}; lower it"
+        )
 
     def sources(self) -> list[str]:
         return [self.program(number).source for number in range(self.recipe.programs)]
