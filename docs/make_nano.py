@@ -22,7 +22,6 @@ RECORD = SHIPPED / "warm-start.json"
 WINDOW = 4
 KEPT_LOSSES = 8
 """Of so many training losses one is kept."""
-KEPT = ("recipe", "data", "losses", "checks", "seconds", "progress")
 
 
 def main() -> None:
@@ -39,9 +38,10 @@ def ship(directory: Path) -> None:
 
     from evoenv.policy.loading import quiet_transformers
     from evoenv.policy.models import load_model, load_tokenizer, resolve_device
+    from evoenv.warmstart.process import STAGE_RECORD
 
     record = json.loads((directory / "warm-start.json").read_text(encoding="utf-8"))
-    stages: list[dict[str, Any]] = record.get("stages") or [{key: record[key] for key in KEPT}]
+    stages: list[dict[str, Any]] = record.get("stages") or [{key: record[key] for key in STAGE_RECORD}]
     for stage in stages:
         stage["seconds"] = round(stage["seconds"])
         stage["losses"] = [*stage["losses"][:-1:KEPT_LOSSES], stage["losses"][-1]]

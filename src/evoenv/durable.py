@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import threading
@@ -116,6 +115,8 @@ class Ledger(ABC):
         self.close()
 
     def _open(self, path: Path, identity: Mapping[str, Any]) -> None:
+        import fcntl  # not on every platform, and whole files need no lock
+
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -129,7 +130,7 @@ class Ledger(ABC):
         if not self._read(path, identity):
             self._append({"kind": self.KIND, "format": self.FORMAT, **identity})
             with suppress(OSError):  # not every file system syncs directories
-                _sync_directory(path.parent)
+                sync(path.parent)
 
     def _read(self, path: Path, identity: Mapping[str, Any]) -> bool:
         """Take in what is there, without a torn last line. False where not even the header is."""
@@ -214,8 +215,8 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _sync_directory(path: Path) -> None:
-    """A new file is not safe before its name is."""
+def sync(path: Path) -> None:
+    """What was written to a file is on the disk; of a directory, the names in it, without which no new file is safe."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

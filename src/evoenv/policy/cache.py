@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
+from evoenv.durable import sync
 from evoenv.errors import ModelError
 
 log = logging.getLogger(__name__)
@@ -78,14 +79,6 @@ def locked(directory: Path) -> Iterator[None]:
         yield
 
 
-def _fsync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 @contextlib.contextmanager
 def atomic_directory(target: Path) -> Iterator[Path]:
     """A staging directory that becomes `target` if the block succeeds and vanishes if it does not."""
@@ -97,11 +90,11 @@ def atomic_directory(target: Path) -> Iterator[Path]:
         os.umask(mask)
         for path in [*staging.rglob("*"), staging]:
             path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)  # mkdtemp and safetensors write for the owner only
-            _fsync(path)
+            sync(path)
         if target.exists():
             shutil.rmtree(target)
         staging.rename(target)
-        _fsync(target.parent)
+        sync(target.parent)
     except OSError as error:
         raise ModelError(
             f"cannot write {target}: {error.strerror or error}; "

@@ -22,6 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from evoenv.durable import sync
 from evoenv.errors import ModelError, StoreError
 
 FORMAT = 1
@@ -56,13 +57,13 @@ def write_checkpoint(
         }
         document = json.dumps({"format": FORMAT, **state, "files": files}, indent=1)
         (aside / f"{STATE}.part").write_text(document, encoding="utf-8")
-        _sync(aside / f"{STATE}.part")
+        sync(aside / f"{STATE}.part")
         os.rename(aside / f"{STATE}.part", aside / STATE)
-        _sync(aside)
+        sync(aside)
         if directory.exists():
             os.rename(directory, old)
         os.rename(aside, directory)
-        _sync(directory.parent)
+        sync(directory.parent)
         shutil.rmtree(old, ignore_errors=True)
     except (OSError, SafetensorError) as error:
         mend(directory)
@@ -213,14 +214,6 @@ def _hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _sync_and_hash(path: Path) -> str:
-    _sync(path)
+    sync(path)
     return _hash(path)

@@ -32,6 +32,8 @@ NEW = "new"
 RECIPE, RECORD, CHECKPOINT, START, MODEL = "recipe.json", "warm-start.json", "checkpoint", "start", "model"
 SAVE_SECONDS = 120.0
 TOKENIZER_PAIRS = 4000
+STAGE_RECORD = ("recipe", "data", "losses", "checks", "seconds", "progress")
+"""What the record of a whole recipe keeps of each stage."""
 
 
 @dataclass
@@ -220,9 +222,7 @@ def warm_start_in_stages(
         model = str(place / MODEL)
     shutil.copytree(model, directory / MODEL, dirs_exist_ok=True)
     last = records[-1]
-    parts = [
-        {key: one[key] for key in ("recipe", "data", "losses", "checks", "seconds", "progress")} for one in records
-    ]
+    parts = [{key: one[key] for key in STAGE_RECORD} for one in records]
     write_document(
         directory / RECORD, {**_asked(directory), "stages": parts, "parameters": last["parameters"], "finished": True}
     )
