@@ -40,12 +40,17 @@ WHOLE_MODULES = (
 """Tests of whole commands with real servers, graders and models: a second each, too many for the inner loop."""
 
 
+LONGEST = "stages/test_nano"
+"""Takes minutes: begun last, one core would wait for the other."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if item.path.relative_to(here).as_posix().startswith(WHOLE_MODULES):
             item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: not item.path.relative_to(here).as_posix().startswith(LONGEST))
 
 
 @pytest.fixture(scope="session")

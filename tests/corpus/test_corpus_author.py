@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from evoenv.corpus import FAMILIES, HELD_OUT, Author, families
-from evoenv.corpus.catalogue import COMPUTATIONS
+from evoenv.corpus.catalogue import BASIC, COMPUTATIONS, PAIRED
 from evoenv.corpus.screen import answer_text, load
 from evoenv.errors import InputError
 from evoenv.sandbox.host import Sandbox
@@ -37,10 +37,12 @@ def test_there_are_families_of_every_area_and_a_quarter_is_held_out_in_each_spli
     held_out_areas = Counter(COMPUTATIONS[name].area for name in HELD_OUT)
     assert set(held_out_areas) == AREAS
     assert not set(families("train")) & set(families("held-out"))
-    assert set(families("train")) | set(families("held-out")) == set(families("all"))
+    assert not PAIRED & HELD_OUT
+    assert set(families("train")) | PAIRED | set(families("held-out")) == set(families("all"))
+    assert set(families("paired")) == BASIC | PAIRED
 
 
-@pytest.mark.parametrize("split", ["train", "held-out", "all"])
+@pytest.mark.parametrize("split", ["train", "paired", "held-out", "all"])
 def test_the_same_seed_and_index_give_the_same_program_and_others_another(split: str) -> None:
     author, again, other = Author(3, split), Author(3, split), Author(4, split)  # type: ignore[arg-type]
     programs = [author.compose(index) for index in range(40)]
@@ -49,8 +51,9 @@ def test_the_same_seed_and_index_give_the_same_program_and_others_another(split:
     assert sum(other.compose(index) == programs[index] for index in range(40)) == 0
 
 
-def test_no_part_of_a_held_out_family_shows_in_a_train_program() -> None:
-    author = Author(0, "train")
+@pytest.mark.parametrize("split", ["train", "basic", "paired"])
+def test_no_part_of_a_held_out_family_shows_in_a_train_program(split: str) -> None:
+    author = Author(0, split)  # type: ignore[arg-type]
     for index in range(200):
         program = author.compose(index)
         assert program.family not in HELD_OUT
@@ -66,7 +69,7 @@ def test_a_held_out_program_is_of_a_held_out_family_and_else_of_known_parts() ->
 
 
 def test_every_family_of_every_split_can_be_composed_and_computes_its_family() -> None:
-    for split in ("train", "held-out"):
+    for split in ("train", "paired", "held-out"):
         author = Author(1, split)  # type: ignore[arg-type]
         for family in author.families:
             program = author.compose_family(family, 0)

@@ -79,7 +79,11 @@ class Squares(VerifiableEnvironment):
 """
 
 
-@given(seed=st.integers(0, 2**32), index=st.integers(0, 2**32), split=st.sampled_from(["train", "held-out", "all"]))
+@given(
+    seed=st.integers(0, 2**32),
+    index=st.integers(0, 2**32),
+    split=st.sampled_from(["train", "paired", "held-out", "all"]),
+)
 def test_every_emitted_program_reads_back_as_what_it_was_made_of(seed: int, index: int, split: str) -> None:
     program = Author(seed, split).compose(index)  # type: ignore[arg-type]
     reading = read(program.source)

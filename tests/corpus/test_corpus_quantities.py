@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
-from evoenv.corpus.catalogue import COMPUTATIONS
+from evoenv.corpus import Author, worked_solution
+from evoenv.corpus.catalogue import COMPUTATIONS, PAIRED
+from evoenv.corpus.chains import run_chain, run_pieces
 from evoenv.corpus.parts import evaluate
+from evoenv.corpus.screen import load
 
 Slots = dict[str, Any]
 
@@ -213,6 +216,27 @@ def test_alternative_codes_of_a_part_compute_the_same() -> None:
             assert all(result == results[0] for result in results), (part.name, slots)
 
 
+@pytest.mark.parametrize("family", sorted(name for name in PAIRED if COMPUTATIONS[name].made_of))
+def test_a_family_computes_what_the_steps_give_that_it_is_made_of(family: str) -> None:
+    author = Author(2, "paired")
+    for index in range(3):
+        program = author.compose_family(family, index)
+        environment = load(program.source)
+        for seed in range(5):
+            z, _ = environment._generate(seed, seed % 3)
+            (step,) = (taken for taken in run_chain(program.parts, z) if taken.computation.name == family)
+            pieces = run_pieces(step)
+            assert [piece.computation.name for piece in pieces] == list(COMPUTATIONS[family].made_of)
+            assert pieces[-1].value == step.value, z
+
+
+def test_a_pairing_is_worked_step_by_step() -> None:
+    program = next(p for i in range(99) if len((p := Author(0, "paired").compose_family("even-sum", i)).steps) == 1)
+    z = {key: [4, 7, 2] for key in load(program.source)._generate(0, 0)[0]}
+    expected = ["given: 4 7 2", "keep-even: 4 2", "sum: 4 6 = 6", "<answer>6</answer>"]
+    assert worked_solution(program, z, 6, restate=True).split("\n") == expected
+
+
 @pytest.mark.parametrize(
     ("name", "slots", "expected"),
     [
@@ -232,6 +256,17 @@ def test_alternative_codes_of_a_part_compute_the_same() -> None:
         ("depths", {"PARENTS": [0, 0, 1, 3]}, [0, 1, 1, 2, 3]),
         ("any-order", {"N": 3, "EDGES": [(2, 0), (0, 1)]}, [2, 0, 1]),
         ("any-path", {"N": 4, "EDGES": [(0, 1), (0, 2), (2, 3)]}, [0, 2, 3]),
+        ("falls", {"XS": [5, 1, 9, 7]}, 2),
+        ("valleys", {"XS": [5, 1, 9, 7, 8]}, 2),
+        ("below-average", {"XS": [1, 1, 10]}, 2),
+        ("bottom-sum", {"XS": [5, 1, 9, 7], "K": 2}, 6),
+        ("second-smallest", {"XS": [5, 1, 1]}, 1),
+        ("low-records", {"XS": [5, 7, 3, 3, 1]}, 3),
+        ("running-minimum", {"XS": [5, 7, 3, 4]}, [5, 5, 3, 3]),
+        ("losses", {"XS": [1, 5], "YS": [2, 5]}, 2),
+        ("row-maxima", {"ROWS": [[1, 4], [3, 2]]}, [4, 3]),
+        ("column-minima", {"ROWS": [[1, 4], [3, 2]]}, [1, 2]),
+        ("column-maxima", {"ROWS": [[1, 4], [3, 2]]}, [3, 4]),
         ("can-jump", {"XS": [2, 8, 1, 5]}, "yes"),
         ("can-jump", {"XS": [1, 8, 1, 5]}, "no"),
     ],

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from evoenv.config import load_config
+from evoenv.config import Config, load_config
 from evoenv.evaluation import environment_suite, evaluate
 from evoenv.policy.embedder import MiniLMEmbedder
 from evoenv.policy.local.policy import LocalPolicy
@@ -20,18 +20,22 @@ from evoenv.pool.store import Store
 from evoenv.presets import preset
 from evoenv.run import advance, create, prepare
 from evoenv.sandbox.host import Sandbox
+from evoenv.stages.admitting import decide
+from evoenv.stages.judgement import judge
+from evoenv.stages.synthesis import synthesise
 
 pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(900)]
 
 STEPS = 18
 BEYOND_NOISE = 2.0
 """Standard errors."""
-# Few candidates, a narrow gate and no rotation keep the pool so small that each environment is met in most steps:
-# eighteen steps on a pool of a hundred move nothing that could be told from noise.
+# A narrow gate and no rotation keep the pool so small that each environment is met in most steps: eighteen steps on a
+# pool of a hundred move nothing that could be told from noise.
 SETTINGS = [
-    f"run.steps={STEPS}", "run.seed=1", "run.checkpoint_every=100", "generator.prompts=1", "novelty.gate=0.65",
-    "pool.rotate_every=100", "solver.prompts=32",
+    f"run.steps={STEPS}", "run.seed=1", "run.checkpoint_every=100", "novelty.gate=0.65", "pool.rotate_every=100",
 ]  # fmt: skip
+PROBE = ["run.seed=77", "generator.prompts=24"]
+"""Fresh candidates on equal terms: the same prompts, written against the same pool."""
 
 
 def test_the_weights_ship_with_their_recipe_and_are_small() -> None:
@@ -39,7 +43,7 @@ def test_the_weights_ship_with_their_recipe_and_are_small() -> None:
     assert sum(path.stat().st_size for path in NANO_DIRECTORY.iterdir()) <= 20_000_000
     record = json.loads((NANO_DIRECTORY / "warm-start.json").read_text())
     assert 5_000_000 <= record["parameters"] <= 15_000_000
-    assert record["recipe"]["data"]["families"] == "basic"
+    assert [stage["recipe"]["data"]["families"] for stage in record["stages"]] == ["basic", "paired", "paired"]
     assert record["stages"][-1]["checks"][-1]["abilities"]["generator"]["reach_l5"] > 0
 
 
@@ -49,26 +53,38 @@ def sandbox() -> Iterator[Sandbox]:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def trained(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, LocalPolicy]:
-    """A run of the `nano` preset with a fixed seed, and the policy that came out of it."""
+# One test, because the run takes minutes and another process would repeat it.
+def test_the_loop_admits_environments_and_both_roles_become_better(sandbox: Sandbox, tmp_path: Path) -> None:
     config = load_config(preset("nano"), overrides=SETTINGS)
-    directory = tmp_path_factory.mktemp("nano") / "run"
-    policy = LocalPolicy.open(config.model, config.training, seed=config.run.seed)
-    store, config = create(directory, config)
-    with prepare(store, config, policy, sandbox, MiniLMEmbedder(config.novelty.embedder, device="cpu")) as run:
+    embedder = MiniLMEmbedder(config.novelty.embedder, device="cpu")
+    start = LocalPolicy.open(config.model, None, seed=0)
+    trained = LocalPolicy.open(config.model, config.training, seed=config.run.seed)
+    store, config = create(tmp_path / "run", config)
+    with prepare(store, config, trained, sandbox, embedder) as run:
         advance(run)
-    return directory, policy
+    check_run(tmp_path / "run")
+
+    # The solver, on fresh instances of the environments that the run ended with.
+    suite = environment_suite(f"run:{tmp_path / 'run'}", difficulties=[0], instances=40, seed=5)
+    right = [
+        [item.correct[0] for item in evaluate(one, sandbox, suite, samples=1, max_tokens=160, **PLAIN).items]
+        for one in (start, trained)
+    ]
+    assert rise(*right) > BEYOND_NOISE, [statistics.mean(values) for values in right]
+
+    rewards = [
+        generator_rewards(one, sandbox, embedder, tmp_path / name)
+        for one, name in ((start, "start"), (trained, "trained"))
+    ]
+    assert rise(*rewards) > BEYOND_NOISE, [statistics.mean(values) for values in rewards]
 
 
-@pytest.fixture(scope="module")
-def start() -> LocalPolicy:
-    """The policy as it ships."""
-    return LocalPolicy.open(load_config(preset("nano")).model, None, seed=0)
+PLAIN = {"temperature": 1.0, "top_p": 1.0}
 
 
-def test_the_loop_admits_environments_that_the_policy_wrote(trained: tuple[Path, LocalPolicy]) -> None:
-    with Store.read(trained[0]) as store:
+def check_run(directory: Path) -> None:
+    """It admitted what the policy wrote, and learnt something in every step."""
+    with Store.read(directory) as store:
         admitted = [record for record in store.environments() if not record.original]
         assert store.last_step() == STEPS
         assert len(admitted) >= 3
@@ -78,18 +94,18 @@ def test_the_loop_admits_environments_that_the_policy_wrote(trained: tuple[Path,
         assert all(value == 0 for _, value in store.metric("update/skipped"))
 
 
-def test_the_solver_becomes_better_on_its_own_pool(
-    trained: tuple[Path, LocalPolicy], start: LocalPolicy, sandbox: Sandbox
-) -> None:
-    """Fresh instances of the environments that the run ended with, the same for both."""
-    directory, policy = trained
-    suite = environment_suite(f"run:{directory}", difficulties=[0], instances=50, seed=5)
-    before, after = (
-        evaluate(one, sandbox, suite, samples=1, temperature=1.0, top_p=1.0, max_tokens=160) for one in (start, policy)
-    )
-    gains = [new.correct[0] - old.correct[0] for old, new in zip(before.items, after.items, strict=True)]
-    assert statistics.mean(gains) > BEYOND_NOISE * standard_error(gains), (before.accuracy, after.accuracy)
+def generator_rewards(policy: LocalPolicy, sandbox: Sandbox, embedder: MiniLMEmbedder, place: Path) -> list[float]:
+    """Of the candidates that a policy writes in a first step."""
+    config: Config = load_config(preset("nano"), overrides=PROBE)
+    store, config = create(place, config)
+    with prepare(store, config, policy, sandbox, embedder, training=False) as run:
+        pool = run.begin_step()
+        written = synthesise(run, 1, pool)
+        decisions = decide(run, 1, written, judge(run, 1, written))
+    return [decision.reward for decision in decisions]
 
 
-def standard_error(values: Sequence[float]) -> float:
-    return statistics.stdev(values) / len(values) ** 0.5
+def rise(before: Sequence[float], after: Sequence[float]) -> float:
+    """How much larger the mean is afterwards, in standard errors of pairs."""
+    gains = [new - old for old, new in zip(before, after, strict=True)]
+    return statistics.mean(gains) / (statistics.stdev(gains) / len(gains) ** 0.5)

@@ -37,7 +37,7 @@ def test_overrides_win_and_unknown_keys_are_refused() -> None:
     "override",
     [
         "data.generator=-1", "data.difficulties=[]", "learn.batch_tokens=0", "data.withhold=1.0",
-        "data.solver_abroad=1.5", "learn.dtype=float8",
+        "data.solver_abroad=1.5", "data.longer=2", "learn.dtype=float8",
     ],
 )  # fmt: skip
 def test_impossible_values_are_refused(override: str) -> None:
@@ -155,6 +155,21 @@ def test_withholding_everything_is_refused_instead_of_searching_for_ever() -> No
     pairs = CorpusPairs(DataRecipe(families="basic", programs=40, withhold=0.9999), seed=0)
     with pytest.raises(InputError, match=r"data\.withhold is 0\.9999"):
         [pairs.program(number) for number in range(40)]
+
+
+def test_the_generator_may_be_shown_programs_of_several_steps_in_place_of_short_ones() -> None:
+    plain, longer = (
+        CorpusPairs(DataRecipe(families="paired", programs=80, longer=share), seed=2) for share in (0.0, 1.0)
+    )
+    steps = {plain.program(number).source: len(plain.program(number).steps) for number in range(80)}
+
+    def shown(pairs: CorpusPairs) -> list[int]:
+        texts = [pairs.pair_of("generator", index).response for index in range(40)]
+        return [steps[extract_source(text) or ""] for text in texts]
+
+    assert 1 in shown(plain)
+    assert min(shown(longer)) == 2
+    assert [plain.pair_of("solver", index) for index in range(5)] == [longer.pair_of("solver", i) for i in range(5)]
 
 
 def test_the_solver_may_go_abroad_while_the_generator_stays() -> None:

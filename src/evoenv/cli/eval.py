@@ -39,7 +39,7 @@ def add_parser(subparsers: Any) -> None:
     what = parser.add_argument_group("the suites")
     what.add_argument(
         "--suite", dest="suites", action="append", default=[], metavar="S",
-        help="seeds, corpus:train, corpus:basic, corpus:held-out, corpus:near, run:DIR, an environment file, a folder "
+        help="seeds, corpus:SPLIT (train, basic, paired, held-out, near), run:DIR, an environment file, a folder "
         "of them; or FILE.jsonl of problems and answers, also as math:FILE, choice:FILE, program:FILE; may be repeated",
     )  # fmt: skip
     what.add_argument(
@@ -154,7 +154,7 @@ def run_abilities(arguments: argparse.Namespace) -> int:
     from evoenv.warmstart.pairs import CorpusPairs
     from evoenv.warmstart.recipe import load_recipe
 
-    recipe = load_recipe(arguments.abilities).stages()[-1]
+    *before, recipe = load_recipe(arguments.abilities).stages()
     subject = run_subject(arguments) if arguments.run_directory is not None else model_subject(arguments)
     screen = console(stderr=True)
     with ExitStack() as stack:
@@ -163,7 +163,8 @@ def run_abilities(arguments: argparse.Namespace) -> int:
         policy, _ = subject.open()
         stack.callback(policy.close)
         with screen.status("candidates, problems, reviews …") if screen.is_terminal else ExitStack():
-            found = Abilities(recipe, CorpusPairs(recipe.data, recipe.seed), sandbox).measure(policy)
+            *earlier, source = (CorpusPairs(stage.data, stage.seed) for stage in (*before, recipe))
+            found = Abilities(recipe, source, sandbox, before=earlier).measure(policy)
     if arguments.json:
         print_json({"model": subject.label, "recipe": arguments.abilities, "abilities": found})
         return 0

@@ -78,14 +78,18 @@ def run(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         stack.enter_context(driving.logged(screen))
         sandbox = stack.enter_context(driving.open_sandbox(Config(), allow_degraded=False))
-        recipe.stages()  # a mistake in a later stage is no news after an hour
+        stages = recipe.stages()  # a mistake in a later stage is no news after an hour
 
         @cache
-        def prepare(stage: Recipe) -> tuple[PairSource, Measure | None]:
-            return _data(sandbox, stage, data, abilities=not arguments.no_abilities)
+        def source_of(number: int) -> PairSource:
+            return _source(sandbox, stages[number], data)
 
-        prepare(recipe.stages()[0])  # whatever is wrong with the data is said before a directory is made
+        def prepare(number: int) -> tuple[PairSource, Measure | None]:
+            source, *before = (source_of(stage) for stage in range(number, -1, -1))
+            return source, None if arguments.no_abilities else _measure(sandbox, stages[number], source, before)
+
         if not arguments.resume:
+            source_of(0)  # whatever is wrong with the data is said before a directory is made
             begin(directory, recipe, model, data)
         record = _learn(stack, screen, directory, recipe, model, prepare, arguments.minutes)
     if record is None:
@@ -98,27 +102,28 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _data(sandbox: Sandbox, recipe: Recipe, data: str, *, abilities: bool) -> tuple[PairSource, Measure | None]:
-    """Where pairs come from, and what measures abilities (None: nothing)."""
-    from evoenv.policy.local.policy import LocalPolicy
-    from evoenv.warmstart.abilities import Abilities
+def _source(sandbox: Sandbox, recipe: Recipe, data: str) -> PairSource:
+    """Where pairs come from."""
     from evoenv.warmstart.from_run import RunPairs
     from evoenv.warmstart.pairs import CorpusPairs
 
-    source: PairSource = (
-        CorpusPairs(recipe.data, recipe.seed)
-        if data == CORPUS
-        else RunPairs(Path(data), recipe.data, recipe.seed, sandbox)
-    )
-    if not abilities:
-        return source, None
-    found = Abilities(recipe, source, sandbox)
+    if data == CORPUS:
+        return CorpusPairs(recipe.data, recipe.seed)
+    return RunPairs(Path(data), recipe.data, recipe.seed, sandbox)
+
+
+def _measure(sandbox: Sandbox, recipe: Recipe, source: PairSource, before: list[PairSource]) -> Measure:
+    """What measures abilities; what earlier stages showed counts as shown."""
+    from evoenv.policy.local.policy import LocalPolicy
+    from evoenv.warmstart.abilities import Abilities
+
+    found = Abilities(recipe, source, sandbox, before=before)
 
     def measure(model: Any, tokenizer: Any, tokens: int) -> dict[str, Any]:
         model.eval()
         return found.measure(LocalPolicy(model, tokenizer))
 
-    return source, measure
+    return measure
 
 
 def _learn(
@@ -127,7 +132,7 @@ def _learn(
     directory: Path,
     recipe: Recipe,
     model: str,
-    prepare: Callable[[Recipe], tuple[PairSource, Measure | None]],
+    prepare: Callable[[int], tuple[PairSource, Measure | None]],
     minutes: float | None,
 ) -> dict[str, Any] | None:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn

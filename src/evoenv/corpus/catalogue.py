@@ -7,18 +7,21 @@ from typing import Literal
 from evoenv.corpus.list_quantities import QUANTITIES
 from evoenv.corpus.list_steps import STEPS
 from evoenv.corpus.numbers import SCALARS, TOUCHES
+from evoenv.corpus.pairings import PAIRINGS
 from evoenv.corpus.parts import Computation
 from evoenv.corpus.searches import SEARCHES
 from evoenv.corpus.structures import STRUCTURES
 from evoenv.corpus.words import WORD_QUANTITIES, WORD_STEPS
 
-Split = Literal["train", "basic", "held-out", "near", "all"]
+Split = Literal["train", "basic", "paired", "held-out", "near", "all"]
 """`basic` is the part of `train` that a model of a few million weights can learn in an hour, `near` that of `held-out`
-which asks for what train families teach in other words."""
+which asks for what train families teach in other words. `paired` is `basic` with the families of one sentence that do
+two things; they are no part of `train`, whose programs thus stay what a seed has always given, and never held out."""
 
 COMPUTATIONS: dict[str, Computation] = {
     part.name: part
-    for part in (*STEPS, *QUANTITIES, *WORD_STEPS, *WORD_QUANTITIES, *SCALARS, *STRUCTURES, *SEARCHES, *TOUCHES)
+    for group in (STEPS, QUANTITIES, WORD_STEPS, WORD_QUANTITIES, SCALARS, STRUCTURES, SEARCHES, TOUCHES, PAIRINGS)
+    for part in group
 }
 
 PLAIN_STEPS: frozenset[str] = frozenset(
@@ -69,19 +72,25 @@ BASIC_STEPS: frozenset[str] = frozenset(
     "scale shift square negate keep-even keep-odd keep-above reverse sort unique".split()
 )
 
+PAIRED: frozenset[str] = frozenset(part.name for part in PAIRINGS)
+
 
 def families(split: Split) -> tuple[str, ...]:
     """The families of a split, in catalogue order."""
     if split == "all":
         return FAMILIES
-    if split in ("basic", "near"):
-        chosen = BASIC if split == "basic" else NEAR
-        return tuple(name for name in FAMILIES if name in chosen)
-    return tuple(name for name in FAMILIES if (name in HELD_OUT) == (split == "held-out"))
+    chosen = {
+        "train": frozenset(FAMILIES) - HELD_OUT - PAIRED,
+        "basic": BASIC,
+        "paired": BASIC | PAIRED,
+        "held-out": HELD_OUT,
+        "near": NEAR,
+    }[split]
+    return tuple(name for name in FAMILIES if name in chosen)
 
 
 def may_appear(name: str, split: Split) -> bool:
     """Whether a computation may stand beside a family of this split, before or after it."""
-    if split == "basic":
+    if split in ("basic", "paired"):
         return name in BASIC or name in BASIC_STEPS
     return split == "all" or name not in HELD_OUT

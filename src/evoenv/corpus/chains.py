@@ -42,6 +42,18 @@ def run_chain(parts: Sequence[Part], z: dict[str, Any]) -> list[Taken]:
     return taken
 
 
+def run_pieces(step: Taken) -> list[Taken]:
+    """A step as the smaller ones that it is made of; itself where it is not."""
+    pieces: list[Taken] = []
+    for name in step.computation.made_of:
+        computation = COMPUTATIONS[name]
+        values = {INPUT_SLOT[computation.takes]: pieces[-1].value} if pieces else step.names
+        slots = {slot: step.names[slot] for slot in computation.params}
+        value, names = evaluate(computation, {**values, **slots})
+        pieces.append(Taken(computation, value, names))
+    return pieces or [step]
+
+
 def idle_step(parts: Sequence[Part], instances: Sequence[dict[str, Any]], share: float) -> str:
     """The name of a step that changes nothing in at least this share of instances, or nothing."""
     unchanged: dict[str, int] = {}

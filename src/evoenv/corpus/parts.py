@@ -100,6 +100,8 @@ class Computation:
     """The scorer's body, where answers are verified instead of compared."""
     trail: str | None = None
     """An expression over the code's names: the intermediate results a worked solution shows."""
+    made_of: tuple[str, ...] = ()
+    """The computations that give the same one after the other: the steps that a worked solution takes."""
 
     @property
     def imports(self) -> tuple[str, ...]:

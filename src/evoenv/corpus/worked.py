@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evoenv.corpus.author import Program
-from evoenv.corpus.chains import run_chain
+from evoenv.corpus.chains import run_chain, run_pieces
 from evoenv.corpus.parts import trail
 from evoenv.corpus.screen import answer_text
 
@@ -20,7 +20,7 @@ def worked_solution(program: Program, z: dict[str, Any], a: Any, *, restate: boo
     """
     lines: list[str] = [f"given: {'; '.join(_flat(value) for value in z.values())}"] if restate else []
     taken = run_chain(program.parts, z)
-    for step in taken:
+    for step in (piece for whole in taken for piece in run_pieces(whole)):
         result, shown = answer_text(step.value), trail(step.computation, step.names)
         way = answer_text(shown) if shown is not None else result
         way = f"{way} = " if way != result and len(way) <= LONGEST_TRAIL else ""

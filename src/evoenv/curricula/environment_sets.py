@@ -14,7 +14,7 @@ from evoenv.errors import InputError
 from evoenv.records import environment_id
 
 SEEDS = "seeds"
-CORPUS = re.compile(r"corpus:(train|basic|held-out|all)(?::([1-9][0-9]{0,4}))?")
+CORPUS = re.compile(r"corpus:(train|basic|paired|held-out|all)(?::([1-9][0-9]{0,4}))?")
 CORPUS_SEED = 0
 """All runs that name the same part of the corpus train on the same programs."""
 MAX_BYTES = 1024 * 1024

@@ -164,7 +164,7 @@ def environment_suite(
     programs: int | None = None,
     per_family: int | None = None,
 ) -> EnvironmentSuite:
-    """`seeds`, `corpus:train`, `corpus:basic`, `corpus:held-out`, `corpus:near`, `run:DIR`, a folder or a file.
+    """`seeds`, a split of the corpus such as `corpus:held-out`, `run:DIR`, a folder or a file.
 
     Of the corpus: `programs` of them in all, or `per_family` of every family (one where neither is said). They are
     composed from `seed`, apart from those that a warm start with the same number learns from.
@@ -218,10 +218,10 @@ def _corpus(split: str, seed: int, programs: int | None, per_family: int | None)
 
 
 def _split(text: str) -> Split:
-    if text in ("train", "basic", "held-out", "near"):
+    if text in ("train", "basic", "paired", "held-out", "near"):
         return text  # type: ignore[return-value]  # narrowed by the test above
     raise InputError(
-        f"the corpus has no split {text!r}; expected train, basic, held-out or near, as in corpus:held-out"
+        f"the corpus has no split {text!r}; expected train, basic, paired, held-out or near, as in corpus:held-out"
     )
 
 
@@ -246,7 +246,7 @@ def _files(path: Path) -> list[SuiteEnvironment]:
             files = [path]
         else:
             raise InputError(
-                f"no suite {str(path)!r}; expected seeds, corpus:train, corpus:basic, corpus:held-out, corpus:near, "
+                f"no suite {str(path)!r}; expected seeds, corpus:SPLIT (train, basic, paired, held-out, near), "
                 "run:DIR, or the path of an environment file or a folder of them"
             )
     except (OSError, ValueError) as error:

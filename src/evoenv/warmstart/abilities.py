@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -41,11 +41,15 @@ HELD_OUT = ("corpus:held-out", "corpus:near")
 class Abilities:
     """Measures policies of one warm start; the data's index is made once."""
 
-    def __init__(self, recipe: Recipe, source: PairSource, sandbox: Sandbox) -> None:
+    def __init__(
+        self, recipe: Recipe, source: PairSource, sandbox: Sandbox, *, before: Iterable[PairSource] = ()
+    ) -> None:
+        """`before` are the data of earlier stages: what was shown then is not new either."""
         self.recipe, self.source, self.sandbox = recipe, source, sandbox
         self._sources = list(source.sources())
-        self._verbatim = corpus_index(self._sources)
-        self._combinations = {combination(text) for text in self._sources}
+        shown = list(dict.fromkeys([*self._sources, *(text for stage in before for text in stage.sources())]))
+        self._verbatim = corpus_index(shown)
+        self._combinations = {combination(text) for text in shown}
 
     def measure(self, policy: Policy) -> dict[str, Any]:
         checks, data = self.recipe.checks, self.recipe.data
@@ -53,9 +57,8 @@ class Abilities:
         if checks.candidates and data.generator > 0:
             found["generator"] = self.generator(policy, checks)
         if checks.problems and data.solver > 0:
-            found["solver"] = {
-                suite: self.solver(policy, checks, suite) for suite in (f"corpus:{data.families}", *HELD_OUT)
-            }
+            taught = ("corpus:basic", "corpus:paired") if data.families == "paired" else (f"corpus:{data.families}",)
+            found["solver"] = {suite: self.solver(policy, checks, suite) for suite in (*taught, *HELD_OUT)}
         if checks.reviews and data.reviewer > 0 and isinstance(self.source, CorpusPairs):
             found["reviewer"] = self.reviewer(policy, checks, self.source)
         return found

@@ -61,6 +61,10 @@ def draw_role(rng: random.Random, recipe: DataRecipe) -> RecipeRole:
     return rng.choices(ROLES, [recipe.generator, recipe.solver, recipe.reviewer])[0]
 
 
+_PROGRAMS: dict[tuple[int, str, float, int], Program] = {}
+"""By seed, split, share withheld and number: stages of one recipe often show the same programs."""
+
+
 class CorpusPairs:
     """Pairs from the procedural author's train families, or the basic ones of them."""
 
@@ -68,17 +72,16 @@ class CorpusPairs:
         self.recipe, self.seed = recipe, seed
         self.author = Author(seed, recipe.families)
         self.abroad = Author(seed, "train")
-        self._programs: dict[tuple[str, int], Program] = {}
 
     def program(self, number: int, author: Author | None = None) -> Program:
         """One of the programs that are shown (0 and up), or one that never is (below 0)."""
         author = author or self.author
-        key = author.split, number
-        if key not in self._programs:
+        key = author.seed, author.split, self.recipe.withhold, number
+        if key not in _PROGRAMS:
             # Below zero: numbers far beyond any corpus, so that measuring never meets what was learnt.
             index = number if number >= 0 else 10**9 - number
-            self._programs[key] = self._shown(author, index)
-        return self._programs[key]
+            _PROGRAMS[key] = self._shown(author, index)
+        return _PROGRAMS[key]
 
     def _shown(self, author: Author, index: int) -> Program:
         """The program number `index`, or where it is withheld another of as many steps: long ones must not get rare."""
@@ -120,8 +123,20 @@ class CorpusPairs:
         return [self.program(number, author) for number in rng.sample(range(self.recipe.programs), count)]
 
     def _generator(self, rng: random.Random, index: int) -> Pair:
-        *examples, target = (program.source for program in self._draw(rng, index, self.recipe.few_shot + 1))
+        drawn = self._draw(rng, index, self.recipe.few_shot + 1)
+        if self.recipe.longer > 0:
+            drawn = [self._longer(rng, index, program) for program in drawn]
+        *examples, target = (program.source for program in drawn)
         return generator_pair(examples, target, self.recipe)
+
+    def _longer(self, rng: random.Random, index: int, program: Program) -> Program:
+        """With the recipe's share another program in place of one that has a single step."""
+        if rng.random() < self.recipe.longer:
+            for _ in range(TRIES):
+                if len(program.steps) > 1:
+                    break
+                (program,) = self._draw(rng, index)
+        return program
 
     def _solver(self, rng: random.Random, index: int) -> Pair:
         abroad = self.recipe.solver_abroad > 0 and rng.random() < self.recipe.solver_abroad

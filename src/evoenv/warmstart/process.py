@@ -199,15 +199,18 @@ def warm_start_in_stages(
     directory: Path,
     recipe: Recipe,
     model: str,
-    prepare: Callable[[Recipe], tuple[PairSource, Measure | None]],
+    prepare: Callable[[int], tuple[PairSource, Measure | None]],
     *,
     watch: Watch | None = None,
     stop: threading.Event | None = None,
 ) -> dict[str, Any] | None:
-    """A recipe with all its stages, each in `stage-N/` where there are several; the record of the last."""
+    """A recipe with all its stages, each in `stage-N/` where there are several; the record of the last.
+
+    `prepare` gives the data and the measure of a stage by its number from 0, and is asked for unfinished ones only.
+    """
     stages = recipe.stages()
     if len(stages) == 1:
-        source, measure = prepare(recipe)
+        source, measure = prepare(0)
         return warm_start(directory, recipe, model, source, measure=measure, watch=watch, stop=stop)
     records: list[dict[str, Any]] = []
     for number, stage in enumerate(stages, 1):
@@ -215,7 +218,7 @@ def warm_start_in_stages(
         if not (place / RECIPE).exists():
             begin(place, stage, model, _asked(directory)["data"])
         if not (place / MODEL / "config.json").is_file():
-            source, measure = prepare(stage)
+            source, measure = prepare(number - 1)
             if warm_start(place, stage, model, source, measure=measure, watch=watch, stop=stop) is None:
                 return None
         records.append(json.loads((place / RECORD).read_text(encoding="utf-8")))

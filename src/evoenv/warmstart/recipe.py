@@ -45,14 +45,17 @@ class ShapeRecipe(Section, frozen=True):
 
 
 class DataRecipe(Section, frozen=True):
-    families: Literal["train", "basic"] = "train"
-    """`basic`: only the families that a model of a few million weights can learn in an hour."""
+    families: Literal["train", "basic", "paired"] = "train"
+    """`basic`: only the families that a model of a few million weights can learn in an hour; `paired`: those and the
+    ones that ask in one sentence for two steps."""
     programs: int = 3000
     """Corpus programs that are ever shown: what is not among them is for the generator to find."""
     withhold: float = 0.0
     """Share of the combinations of parts that are never shown, in any role: they are left for the generator to find."""
     generator: float = 0.45
     """Share of pairs: a prompt with examples, and the source of another environment."""
+    longer: float = 0.0
+    """Share of the generator's single-step programs in whose place one of several steps is shown."""
     solver: float = 0.51
     """Share of pairs: an instance, and its answer."""
     solver_abroad: float = 0.0
@@ -78,10 +81,10 @@ class DataRecipe(Section, frozen=True):
         shares = (self.generator, self.solver, self.reviewer)
         if min(shares) < 0 or sum(shares) <= 0:
             raise ValueError(f"data.generator, solver and reviewer are {shares}; expected shares, one above 0")
-        if not (0 <= self.withhold < 1 and 0 <= self.solver_abroad <= 1):
+        if not (0 <= self.withhold < 1 and 0 <= self.solver_abroad <= 1 and 0 <= self.longer <= 1):
             raise ValueError(
-                f"data.withhold is {self.withhold} and data.solver_abroad {self.solver_abroad}; expected shares, "
-                "the first below 1"
+                f"got data.withhold={self.withhold}, data.solver_abroad={self.solver_abroad}, data.longer={self.longer}"
+                "; expected shares, the first below 1"
             )
         if self.programs < 2 or not self.difficulties or min(self.difficulties) < 0:
             raise ValueError(
