@@ -21,6 +21,7 @@ from evoenv.corpus import (
     read,
 )
 from evoenv.corpus.catalogue import COMPUTATIONS
+from evoenv.corpus.reading import ReadStep
 from evoenv.corpus.rewriting import template_of, with_template
 from evoenv.corpus.screen import load
 from evoenv.corpus.wording import meanings, read_words, split_sentences
@@ -89,7 +90,8 @@ def test_every_emitted_program_reads_back_as_what_it_was_made_of(seed: int, inde
     reading = read(program.source)
     assert reading.consistent is True, reading.reason
     assert reading.sampler == program.parts[0].name
-    assert [name.split("(")[0] for name in reading.quantity or ()] == [step.name for step in program.steps]
+    pieces = [piece.name for step in program.steps for piece in ReadStep(step.name).pieces()]
+    assert [name.split("(")[0] for name in reading.quantity or ()] == pieces
     assert reading.scorer == program.parts[-1].name
 
 

@@ -80,7 +80,7 @@ def _read(pieces: _Pieces) -> Reading:
     reading = Reading(
         sampler=code.sampler if code else None,
         quantity=tuple(str(step) for step in code.steps) if code else None,
-        wording=tuple(str(step) for step in words.steps) if words else None,
+        wording=tuple(str(piece) for step in words.steps for piece in step.pieces()) if words else None,
         scorer=scorer,
         reason="; ".join(reasons),
     )
@@ -92,7 +92,8 @@ def _read(pieces: _Pieces) -> Reading:
 
 def _compare(code: CodeReading, words: WordReading, scorer: str, form: str, shown: Mapping[str, str] | None) -> str:
     """What the prompt gets wrong about the code, or nothing."""
-    asked, computed = [step.name for step in words.steps], [step.name for step in code.steps]
+    steps = [piece for step in words.steps for piece in step.pieces()]
+    asked, computed = [step.name for step in steps], [step.name for step in code.steps]
     if asked != computed:
         return f"the prompt asks for {' then '.join(asked)}; the code computes {' then '.join(computed)}"
     variable = {}  # what a place in the template shows, as a variable of _generate
@@ -101,7 +102,7 @@ def _compare(code: CodeReading, words: WordReading, scorer: str, form: str, show
         if key not in code.keys:
             return f"the prompt shows {{{place}}}, which the instance does not hold"
         variable[place] = code.keys[key]
-    for mine, theirs in zip(words.steps, code.steps, strict=True):
+    for mine, theirs in zip(steps, code.steps, strict=True):
         for slot, value in mine.values.items():
             meant = variable[value[1:-1]] if value.startswith("{") else value
             if theirs.values.get(slot, meant) != meant:

@@ -193,6 +193,7 @@ _ON_STRUCTURES = (
         "Find the largest distance of a vertex from vertex 0.",
         "What is the maximum of the distances of the vertices from vertex 0?",
         made_of=("distances", "largest"),
+        spelled_out=True,
     ),
     on(
         "connected",
@@ -202,6 +203,7 @@ _ON_STRUCTURES = (
         "Add up the distances of the vertices from vertex 0.",
         "What is the sum of the distances of the vertices from vertex 0?",
         made_of=("distances", "sum"),
+        spelled_out=True,
     ),
     on(
         "tree",
@@ -211,6 +213,7 @@ _ON_STRUCTURES = (
         "Find the largest depth of a vertex, with depth 0 for the root.",
         "What is the maximum of the depths of the vertices, where the root has depth 0?",
         made_of=("depths", "largest"),
+        spelled_out=True,
     ),
     on(
         "tree",
@@ -220,6 +223,7 @@ _ON_STRUCTURES = (
         "Add up the depths of the vertices, with depth 0 for the root.",
         "What is the sum of the depths of the vertices, where the root has depth 0?",
         made_of=("depths", "sum"),
+        spelled_out=True,
     ),
     on(
         "spans",
@@ -390,6 +394,7 @@ _ON_NUMBERS = (
         "Add up the prime factors of {N}, repeated ones repeatedly.",
         "Write {N} as a product of primes and find their sum.",
         made_of=("prime-factors", "sum"),
+        spelled_out=True,
     ),
     numbers(
         "largest-factor",

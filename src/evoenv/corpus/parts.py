@@ -102,6 +102,8 @@ class Computation:
     """An expression over the code's names: the intermediate results a worked solution shows."""
     made_of: tuple[str, ...] = ()
     """The computations that give the same one after the other: the steps that a worked solution takes."""
+    spelled_out: bool = False
+    """Its code is theirs, one after the other, and reads back as such."""
 
     @property
     def imports(self) -> tuple[str, ...]:

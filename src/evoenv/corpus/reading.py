@@ -31,6 +31,14 @@ class ReadStep:
         constants = [value for value in values if value.isdigit()]
         return f"{self.name}({', '.join(constants)})" if constants else self.name
 
+    def pieces(self) -> tuple[ReadStep, ...]:
+        """As code reads back: what is spelled out is the steps it is made of."""
+        part = COMPUTATIONS[self.name]
+        if not part.spelled_out:
+            return (self,)
+        first, *rest = part.made_of
+        return (ReadStep(first, self.values), *(ReadStep(name) for name in rest))
+
 
 @dataclass(frozen=True)
 class CodeReading:
@@ -154,8 +162,9 @@ def _read_step(rest: Sequence[ast.stmt], values: dict[str, _Value]) -> int:
 
 @lru_cache(maxsize=1)
 def _by_length() -> tuple[tuple[Computation, str, int], ...]:
-    """Every way to write every computation, the longest first."""
-    rows = [(part, code, len(statements(code))) for part in COMPUTATIONS.values() for code in part.codes]
+    """Every way to write every computation, the longest first; what is spelled out is found piece by piece."""
+    parts = [part for part in COMPUTATIONS.values() if not part.spelled_out]
+    rows = [(part, code, len(statements(code))) for part in parts for code in part.codes]
     return tuple(sorted(rows, key=lambda row: -row[2]))
 
 
