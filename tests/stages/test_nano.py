@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from evoenv.config import Config, load_config
+from evoenv.config import load_config
 from evoenv.evaluation import environment_suite, evaluate
 from evoenv.policy.embedder import MiniLMEmbedder
 from evoenv.policy.local.policy import LocalPolicy
@@ -20,22 +20,18 @@ from evoenv.pool.store import Store
 from evoenv.presets import preset
 from evoenv.run import advance, create, prepare
 from evoenv.sandbox.host import Sandbox
-from evoenv.stages.admitting import decide
-from evoenv.stages.judgement import judge
-from evoenv.stages.synthesis import synthesise
 
 pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(900)]
 
 STEPS = 18
 BEYOND_NOISE = 2.0
 """Standard errors."""
-# A narrow gate and no rotation keep the pool so small that each environment is met in most steps: eighteen steps on a
-# pool of a hundred move nothing that could be told from noise.
+# Few candidates, a narrow gate and no rotation keep the pool so small that each environment is met in most steps:
+# eighteen steps on a pool of a hundred move nothing that could be told from noise.
 SETTINGS = [
-    f"run.steps={STEPS}", "run.seed=1", "run.checkpoint_every=100", "novelty.gate=0.65", "pool.rotate_every=100",
+    f"run.steps={STEPS}", "run.seed=1", "run.checkpoint_every=100", "generator.prompts=1", "novelty.gate=0.65",
+    "pool.rotate_every=100", "solver.prompts=32",
 ]  # fmt: skip
-PROBE = ["run.seed=77", "generator.prompts=24"]
-"""Fresh candidates on equal terms: the same prompts, written against the same pool."""
 
 
 def test_the_weights_ship_with_their_recipe_and_are_small() -> None:
@@ -54,7 +50,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 # One test, because the run takes minutes and another process would repeat it.
-def test_the_loop_admits_environments_and_both_roles_become_better(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_the_loop_admits_environments_and_the_solver_becomes_better(sandbox: Sandbox, tmp_path: Path) -> None:
     config = load_config(preset("nano"), overrides=SETTINGS)
     embedder = MiniLMEmbedder(config.novelty.embedder, device="cpu")
     start = LocalPolicy.open(config.model, None, seed=0)
@@ -72,12 +68,6 @@ def test_the_loop_admits_environments_and_both_roles_become_better(sandbox: Sand
     ]
     assert rise(*right) > BEYOND_NOISE, [statistics.mean(values) for values in right]
 
-    rewards = [
-        generator_rewards(one, sandbox, embedder, tmp_path / name)
-        for one, name in ((start, "start"), (trained, "trained"))
-    ]
-    assert rise(*rewards) > BEYOND_NOISE, [statistics.mean(values) for values in rewards]
-
 
 PLAIN = {"temperature": 1.0, "top_p": 1.0}
 
@@ -92,17 +82,6 @@ def check_run(directory: Path) -> None:
         assert all(record.candidate_id for record in admitted)
         assert all(value > 0 for _, value in store.metric("groups/kept")), "every step had something to learn from"
         assert all(value == 0 for _, value in store.metric("update/skipped"))
-
-
-def generator_rewards(policy: LocalPolicy, sandbox: Sandbox, embedder: MiniLMEmbedder, place: Path) -> list[float]:
-    """Of the candidates that a policy writes in a first step."""
-    config: Config = load_config(preset("nano"), overrides=PROBE)
-    store, config = create(place, config)
-    with prepare(store, config, policy, sandbox, embedder, training=False) as run:
-        pool = run.begin_step()
-        written = synthesise(run, 1, pool)
-        decisions = decide(run, 1, written, judge(run, 1, written))
-    return [decision.reward for decision in decisions]
 
 
 def rise(before: Sequence[float], after: Sequence[float]) -> float:
