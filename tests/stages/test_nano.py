@@ -21,7 +21,7 @@ from evoenv.presets import preset
 from evoenv.run import advance, create, prepare
 from evoenv.sandbox.host import Sandbox
 
-pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(1800)]
 
 STEPS = 18
 BEYOND_NOISE = 2.0
