@@ -113,7 +113,7 @@ def test_a_folder_is_read_in_order_and_each_content_once(tmp_path: Path) -> None
     ("text", "words"),
     [
         ("nowhere", "no suite 'nowhere'; expected seeds"),
-        ("corpus:test", "no split 'test'; expected train, basic, held-out or near, as in corpus:held-out"),
+        ("corpus:test", "no split 'test'; expected train, basic, paired, held-out or near, as in corpus:held-out"),
         ("run:{tmp}", "there is no run in"),
         ("{tmp}", "holds no environment file"),
         ("{tmp}/image.py", "not UTF-8"),
