@@ -47,10 +47,14 @@ LONGEST = "stages/test_nano"
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
+
+    def is_in(item: pytest.Item, modules: str | tuple[str, ...]) -> bool:
+        return item.path.relative_to(here).as_posix().startswith(modules)
+
     for item in items:
-        if item.path.relative_to(here).as_posix().startswith(WHOLE_MODULES):
+        if is_in(item, WHOLE_MODULES):
             item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: not item.path.relative_to(here).as_posix().startswith(LONGEST))
+    items.sort(key=lambda item: not is_in(item, LONGEST))
 
 
 @pytest.fixture(scope="session")
