@@ -121,6 +121,9 @@ class PoolConfig(Section, frozen=True):
 
 class TrainingConfig(Section, frozen=True):
     learning_rate: float = 5e-7
+    gain_rate: float = 1.0
+    """Norm gains and biases learn at this multiple of the rate. AdamW moves every weight by about the rate, and a gain
+    near 1 is ten times as large as a matrix's entry: at the same rate it hardly moves."""
     warmup_steps: int = 5
     weight_decay: float = 0.1
     grad_clip: float = 1.0

@@ -20,18 +20,24 @@ from evoenv.pool.store import Store
 from evoenv.presets import preset
 from evoenv.run import advance, create, prepare
 from evoenv.sandbox.host import Sandbox
+from evoenv.stages.admitting import decide
+from evoenv.stages.judgement import judge
+from evoenv.stages.synthesis import synthesise
 
 pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(1800)]
 
-STEPS = 18
+STEPS = 14
 BEYOND_NOISE = 2.0
 """Standard errors."""
-# Few candidates, a narrow gate and no rotation keep the pool so small that each environment is met in most steps:
-# eighteen steps on a pool of a hundred move nothing that could be told from noise.
+# A narrow gate and no rotation keep the pool so small that each environment is met in most steps: a few steps on a pool
+# of a hundred move nothing that could be told from noise.
+SMALL_POOL = ["novelty.gate=0.65", "pool.rotate_every=100"]
 SETTINGS = [
-    f"run.steps={STEPS}", "run.seed=1", "run.checkpoint_every=100", "generator.prompts=1", "novelty.gate=0.65",
-    "pool.rotate_every=100", "solver.prompts=32",
+    *SMALL_POOL, f"run.steps={STEPS}", "run.seed=1", "run.checkpoint_every=100", "generator.prompts=6",
+    "solver.prompts=24", "training.warmup_steps=3",
 ]  # fmt: skip
+# Fresh candidates, three prompts for each of the ten originals on average.
+PROBE = [*SMALL_POOL, "run.seed=77", "generator.prompts=30"]
 
 
 def test_the_weights_ship_with_their_recipe_and_are_small() -> None:
@@ -50,7 +56,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 # One test, because the run takes minutes and another process would repeat it.
-def test_the_loop_admits_environments_and_the_solver_becomes_better(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_the_loop_admits_environments_and_both_roles_become_better(sandbox: Sandbox, tmp_path: Path) -> None:
     config = load_config(preset("nano"), overrides=SETTINGS)
     embedder = MiniLMEmbedder(config.novelty.embedder, device="cpu")
     start = LocalPolicy.open(config.model, None, seed=0)
@@ -68,8 +74,23 @@ def test_the_loop_admits_environments_and_the_solver_becomes_better(sandbox: San
     ]
     assert rise(*right) > BEYOND_NOISE, [statistics.mean(values) for values in right]
 
+    # The generator, on equal terms: inside the run novelty falls as the pool fills, and the solver changes.
+    rewards = [
+        generator_rewards(tmp_path / name, one, sandbox, embedder)
+        for name, one in (("before", start), ("after", trained))
+    ]
+    assert rise(*rewards) > BEYOND_NOISE, [statistics.mean(values) for values in rewards]
+
 
 PLAIN = {"temperature": 1.0, "top_p": 1.0}
+
+
+def generator_rewards(directory: Path, policy: LocalPolicy, sandbox: Sandbox, embedder: MiniLMEmbedder) -> list[float]:
+    """What the policy's candidates earn as the first ones of a run, in the order of prompts and samples."""
+    store, config = create(directory, load_config(preset("nano"), overrides=PROBE))
+    with prepare(store, config, policy, sandbox, embedder, training=False) as run:
+        proposed = synthesise(run, 1, run.begin_step())
+        return [decision.reward for decision in decide(run, 1, proposed, judge(run, 1, proposed))]
 
 
 def check_run(directory: Path) -> None:

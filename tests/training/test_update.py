@@ -239,6 +239,24 @@ def test_decay_falls_on_matrices_only() -> None:
     assert torch.allclose(matrix, before[1] * (1 - 0.1 * 0.5))
 
 
+def test_gains_learn_at_their_own_multiple_of_the_rate() -> None:
+    """The first step of AdamW has the size of the rate for every weight that has a gradient."""
+    trainer = Trainer(tiny_model("llama"), None, change(CONFIG, gain_rate=30.0, weight_decay=0.0))
+    before = {name: weight.detach().clone() for name, weight in trainer.optimizer.weights.items()}
+    for weight in trainer.optimizer.weights.values():
+        weight.grad = torch.ones_like(weight)
+    trainer.optimizer.step(1e-3)
+    for name, weight in trainer.optimizer.weights.items():
+        expected = 0.03 if weight.ndim < 2 else 1e-3
+        assert torch.allclose(before[name] - weight, torch.full_like(weight, expected), atol=1e-6), name
+
+
+@pytest.mark.parametrize("multiple", [-1.0, float("nan"), float("inf")])
+def test_a_multiple_that_is_none_is_refused(multiple: float) -> None:
+    with pytest.raises(ConfigError, match="gain_rate"):
+        Trainer(tiny_model("llama"), None, change(CONFIG, gain_rate=multiple))
+
+
 def test_half_precision_weights_learn_at_a_tiny_rate() -> None:
     """bfloat16 alone would round every one of these updates away."""
     config = change(CONFIG, learning_rate=1e-5, kl=0.0, weight_decay=0.0)

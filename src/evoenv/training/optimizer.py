@@ -2,6 +2,8 @@
 
 - *Decay* falls on matrices (embeddings included) and not on norm gains and biases: pulling a gain towards zero
   regularises nothing. verl decays all; at 5e-7 × 0.1 a step the two cannot be told apart.
+- *Gains* may learn faster (`gain_rate`): AdamW moves every weight by about the rate whatever its size, and gains, few
+  and large, carry what all tokens have in common, such as how sure the model is.
 - *Warm-up* is linear: update k of w has k/w of the learning rate, so the first one already learns (verl starts at 0).
 - *Muon*, where asked for (warm starts from nothing), steps the hidden matrices: their momentum is orthogonalised, which
   learns more from each token than AdamW does; embeddings, norms and the output layer stay with AdamW.
@@ -51,8 +53,12 @@ class Optimizer:
         self._steppers: list[torch.optim.Optimizer] = [
             torch.optim.AdamW(
                 [
-                    {"params": matrices, "weight_decay": config.weight_decay},
-                    {"params": [w for w in stepped.values() if w.ndim < 2], "weight_decay": 0.0},
+                    {"params": matrices, "weight_decay": config.weight_decay, "times": 1.0},
+                    {
+                        "params": [w for w in stepped.values() if w.ndim < 2],
+                        "weight_decay": 0.0,
+                        "times": config.gain_rate,
+                    },
                 ],
                 lr=config.learning_rate,
                 betas=(0.9, beta2),
@@ -93,7 +99,7 @@ class Optimizer:
     def step(self, rate: float) -> None:
         for stepper in self._steppers:
             for group in stepper.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * group.get("times", 1.0)
             stepper.step()
         with torch.no_grad():
             for name, master in self.masters.items():

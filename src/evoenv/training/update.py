@@ -61,6 +61,8 @@ class Trainer:
         for name in ("epochs", "minibatches", "micro_batch_tokens"):
             if getattr(config, name) < 1:
                 raise ConfigError(f"training.{name} = {getattr(config, name)}: expected 1 or more.")
+        if not 0 <= config.gain_rate < math.inf:
+            raise ConfigError(f"training.gain_rate = {config.gain_rate}: expected a multiple of the rate, 0 or more.")
         self.tokenizer = tokenizer
         self.config = config
         self.step = 0
