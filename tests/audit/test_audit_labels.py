@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from evoenv.audit.labels import read_set
-from evoenv.corpus import FAULTS
+from evoenv.config import load_config, to_mapping
+from evoenv.corpus import FAULTS, Author, break_program
 from evoenv.errors import InputError
+from evoenv.pool.store import Asked, Store
+from evoenv.records import Candidate, Message, Request, Sample
 
 TOML = """
 [[environment]]
@@ -125,3 +128,37 @@ def test_the_corpus_gives_both_labels_with_every_fault_in_its_turn(thorough: boo
     assert len({item.kind for item in buggy}) == min(count, len(FAULTS))
     assert all(item.note for item in buggy)
     assert not {item.source for item in sound} & {item.source for item in buggy}
+
+
+def run_with(directory: Path, sources: list[str | None]) -> str:
+    """A run of one finished step whose candidates are these."""
+    request = Request("s00001.g000", "generator", (Message("user", "write"),), count=len(sources))
+    with Store.create(directory, to_mapping(load_config()), {}) as store:
+        store.add_requests(1, [Asked(request, "generate")])
+        for index, source in enumerate(sources):
+            store.add_sample(1, Sample(request.id, index, source or "nothing"))
+            candidate = Candidate(f"{request.id}.c{index:02d}", 1, 0, index, source or "nothing", source)
+            store.add_candidates([candidate], {candidate.id: request.id})
+        with store.stage(1, "rotated"):
+            pass
+    return str(directory)
+
+
+def test_candidates_of_a_run_are_labelled_by_what_they_ask_and_compute(tmp_path: Path) -> None:
+    first, second = (Author(0, "basic").compose(index) for index in (0, 1))
+    spoiled = break_program(first, "asks-other-quantity", 0)
+    assert spoiled is not None
+    unknown = "class Other: ..."
+    found = read_set(run_with(tmp_path, [first.source, None, spoiled.source, unknown, first.source, second.source]))
+    assert [(item.name, item.buggy) for item in found.items] == [
+        ("s00001.g000.c00", False), ("s00001.g000.c02", True), ("s00001.g000.c05", False)
+    ]  # fmt: skip
+    assert found.items[1].source == spoiled.source
+    assert found.items[1].kind == "another quantity"
+    assert found.items[1].note
+    assert not found.items[0].kind
+
+
+def test_a_run_that_no_oracle_can_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="none of the 2 candidates"):
+        read_set(run_with(tmp_path, ["class A: ...", None]))

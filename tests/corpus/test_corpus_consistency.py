@@ -104,22 +104,28 @@ def test_a_program_is_read_with_its_constants() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "reason"),
+    ("old", "new", "fault", "reason"),
     [
-        ("Square every number", "Halve every number, rounding down", "asks for halve"),
-        ("the 3 largest", "the 2 largest", "says 2 where the code uses 3"),
-        ("Square every number. ", "", "asks for top-sum; the code computes square then top-sum"),
-        ("[v * v for v in xs]", "[-v for v in xs]", "computes negate"),
-        ("sorted(ys)[-3:]", "sorted(xs)[-3:]", "code computes top-sum"),  # a step that leads nowhere
-        ("sorted(ys)[-3:]", "sorted(ys)[-2:]", "uses 2"),
-        ("Give one integer.", "Answer yes or no.", "answer of type yesno"),
-        ('{"xs": xs}', '{"values": xs}', "which the instance does not hold"),
+        ("Square every number", "Halve every number, rounding down", "another quantity", "asks for halve"),
+        ("the 3 largest", "the 2 largest", "another constant", "says 2 where the code uses 3"),
+        ("Square every number. ", "", "another quantity", "asks for top-sum; the code computes square then top-sum"),
+        ("[v * v for v in xs]", "[-v for v in xs]", "another quantity", "computes negate"),
+        (
+            "sorted(ys)[-3:]",
+            "sorted(xs)[-3:]",
+            "another quantity",
+            "code computes top-sum",
+        ),  # a step that leads nowhere
+        ("sorted(ys)[-3:]", "sorted(ys)[-2:]", "another constant", "uses 2"),
+        ("Give one integer.", "Answer yes or no.", "another form of answer", "answer of type yesno"),
+        ('{"xs": xs}', '{"values": xs}', "missing value", "which the instance does not hold"),
     ],
 )
-def test_a_prompt_that_asks_for_something_else_is_inconsistent(old: str, new: str, reason: str) -> None:
+def test_a_prompt_that_asks_for_something_else_is_inconsistent(old: str, new: str, fault: str, reason: str) -> None:
     assert old in SQUARES
     reading = read(SQUARES.replace(old, new))
     assert reading.consistent is False
+    assert reading.fault == fault
     assert reason in reading.reason
 
 

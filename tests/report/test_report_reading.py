@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from report_support import add_candidate, begin
 
-from evoenv.pool.store import Store
+from evoenv.corpus import Author, break_program
+from evoenv.pool.store import EnvironmentRecord, Store
 from evoenv.records import Decision, Novelty, ValidationReport
+from evoenv.report.overview import overview_of
 from evoenv.report.reading import FUNNEL, REFUSED, STATES, Step, read_run
 from evoenv.validation.codes import finding
 
@@ -85,3 +87,29 @@ def test_the_solver_is_followed_from_its_first_to_its_last_meeting(small_run: Pa
         asked = data.solve_requests[item.environment_id]
         assert (item.first_step, item.last_step) == (asked[0][0], asked[-1][0])
         assert 0.5 <= item.first <= 1.0
+
+
+def test_the_overview_says_how_clean_the_pool_is_where_an_oracle_can_tell(tmp_path: Path):
+    first, second = (Author(0, "basic").compose(index) for index in (0, 1))
+    spoiled = break_program(first, "asks-other-quantity", 0)
+    assert spoiled is not None
+    sources = [first.source, spoiled.source, second.source, "class Unknown: pass", first.source]
+    with begin(tmp_path / "run", 1) as store:
+        for index, source in enumerate(sources):
+            name = add_candidate(store, 1, index, source=source, response="r")
+            layer = 3 if index == 4 else 5  # what failed says nothing about the pool
+            store.add_report(1, name, ValidationReport(layer, (), f"C{index}"))
+            admitted = index in (0, 3)
+            store.add_decisions(1, [Decision(name, layer, 0.5, 0.5, admitted, "admitted" if admitted else "gate")])
+            if admitted:
+                record = EnvironmentRecord(store.add_source(source), f"C{index}", False, candidate_id=name)
+                store.add_environments([record])
+    with Store.read(tmp_path / "run") as store:
+        data = read_run(store)
+    found = [entry.consistent for entry in data.entries if not entry.original]
+    assert found == [True, False, True, None, None]
+    lines = next(lines for title, lines, _ in overview_of(data).paragraphs if title == "Admitted")
+    assert lines[1] == (
+        "Of the 1 that can be read back into the corpus’s parts, 1 ask for what their code computes (100%; 67% of the "
+        "3 readable candidates at L5)."
+    )

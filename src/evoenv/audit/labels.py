@@ -1,7 +1,8 @@
-"""Labelled environments: the shipped set, a folder of the user's own, or programs of the corpus.
+"""Labelled environments: the shipped set, a folder of the user's own, programs of the corpus, or a run's candidates.
 
-A folder holds sources and `labels.toml` (`[[environment]]` tables) or `labels.json` (a list of objects), each with
-`file`, `label` ("sound" or "buggy"), and for what is buggy `kind` and `note`. Other keys are the user's.
+A run's candidates are labelled by the corpus's consistency oracle, which needs no judge. A folder holds sources and
+`labels.toml` (`[[environment]]` tables) or `labels.json` (a list of objects), each with `file`, `label` ("sound" or
+"buggy"), and for what is buggy `kind` and `note`. Other keys are the user's.
 """
 
 from __future__ import annotations
@@ -68,12 +69,13 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def read_set(where: str, *, count: int | None = None, seed: int = 0) -> LabelledSet:
-    """The set called "shipped" or "corpus", or that of a folder or labels file. `count`: so many of each label."""
+    """The set called "shipped" or "corpus", or that of a run, folder or labels file. `count`: so many of each label."""
     if count is not None and count < 1:
         raise InputError(f"the number of environments of each label is {count}; expected 1 or more")
     if where == CORPUS:
         return LabelledSet(CORPUS, corpus_items(count or CORPUS_COUNT, seed))
-    items = read_folder(shipped_folder() if where == SHIPPED else Path(where))
+    path = shipped_folder() if where == SHIPPED else Path(where)
+    items = run_items(path) if _is_run(path) else read_folder(path)
     if count is not None:
         items = draw(items, count, seed)
     return LabelledSet(where, items)
@@ -123,7 +125,7 @@ def _labels_file(where: Path) -> Path:
         raise InputError(f"cannot read {str(where)[:200]!r}: {getattr(error, 'strerror', None) or error}") from error
     if not exists:
         raise InputError(
-            f"there is no folder {str(where)[:200]!r}; give 'shipped', 'corpus', or a folder with a labels file"
+            f"there is no folder {str(where)[:200]!r}; give 'shipped', 'corpus', a run, or a folder with a labels file"
         )
     if not found:
         raise InputError(f"{where} has neither labels.toml nor labels.json: which of its environments are sound?")
@@ -176,4 +178,46 @@ def corpus_items(count: int, seed: int) -> tuple[Labelled, ...]:
                 break
         else:
             raise InputError(f"no program among {_MAX_TRIES} can be broken by {fault!r}; choose another seed")
+    return tuple(items)
+
+
+# --------------------------------------------------------------------------- what a generator wrote
+
+
+def _is_run(where: Path) -> bool:
+    from evoenv.pool.database import DATABASE_NAME
+
+    try:
+        return (where / DATABASE_NAME).is_file()
+    except (OSError, ValueError):  # `read_folder` says what is wrong with it
+        return False
+
+
+def run_items(directory: Path) -> tuple[Labelled, ...]:
+    """Every distinct candidate of a run that can be read back into the corpus's parts, by its first appearance.
+
+    Sound means that the prompt asks for what the code computes, buggy that it asks for something else.
+    """
+    from evoenv.corpus import read
+    from evoenv.pool.store import Store
+    from evoenv.records import environment_id
+
+    known: set[str] = set()
+    items: list[Labelled] = []
+    with Store.read(directory) as store:
+        for step in range(1, store.last_step() + 1):
+            for candidate in store.candidates(step):
+                name = environment_id(candidate.source or "")
+                if name in known:
+                    continue
+                known.add(name)
+                reading = read(candidate.source or "")
+                if reading.consistent is not None:
+                    buggy = not reading.consistent
+                    items.append(Labelled(candidate.id, candidate.source or "", buggy, reading.fault, reading.reason))
+    if not items:
+        raise InputError(
+            f"none of the {len(known):,} candidates of {directory} can be labelled: only what is composed of the "
+            "corpus's parts, as nano writes it, can be read without a judge. Label a folder by hand instead"
+        )
     return tuple(items)

@@ -31,8 +31,9 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument(
         "labels", metavar="LABELS",
-        help="shipped (a set of EvoEnv's own), corpus (programs of the procedural author, sound and broken), or a "
-        "folder of environments with labels.toml or labels.json",
+        help="shipped (a set of EvoEnv's own), corpus (programs of the procedural author, sound and broken), a run "
+        "(its candidates, labelled by the consistency oracle), or a folder of environments with labels.toml or "
+        "labels.json",
     )  # fmt: skip
     who = parser.add_argument_group("the reviewer")
     who.add_argument("--model", metavar="M", help="name, hub id or directory")

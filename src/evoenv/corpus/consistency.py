@@ -34,6 +34,8 @@ class Reading:
     scorer: str | None = None
     consistent: bool | None = None
     """Whether the prompt asks for what the code computes; None where either cannot be read."""
+    fault: str = ""
+    """What kind of inconsistency it is, in a word or two: "another quantity", "hidden value"."""
     reason: str = ""
     """Why it is inconsistent or could not be read."""
 
@@ -86,41 +88,45 @@ def _read(pieces: _Pieces) -> Reading:
     )
     if code is None or words is None or reasons:
         return reading
-    fault = _compare(code, words, scorer or "", form, shown)
-    return replace(reading, consistent=not fault, reason=fault)
+    fault, difference = _compare(code, words, scorer or "", form, shown) or ("", "")
+    return replace(reading, consistent=not fault, fault=fault, reason=difference)
 
 
-def _compare(code: CodeReading, words: WordReading, scorer: str, form: str, shown: Mapping[str, str] | None) -> str:
-    """What the prompt gets wrong about the code, or nothing."""
+def _compare(
+    code: CodeReading, words: WordReading, scorer: str, form: str, shown: Mapping[str, str] | None
+) -> tuple[str, str] | None:
+    """What the prompt gets wrong about the code: the kind of fault, and the fault itself."""
     steps = [piece for step in words.steps for piece in step.pieces()]
     asked, computed = [step.name for step in steps], [step.name for step in code.steps]
     if asked != computed:
-        return f"the prompt asks for {' then '.join(asked)}; the code computes {' then '.join(computed)}"
+        said = f"the prompt asks for {' then '.join(asked)}; the code computes {' then '.join(computed)}"
+        return "another quantity", said
     variable = {}  # what a place in the template shows, as a variable of _generate
     for place in words.places:
         key = place if shown is None else shown.get(place, "")
         if key not in code.keys:
-            return f"the prompt shows {{{place}}}, which the instance does not hold"
+            return "missing value", f"the prompt shows {{{place}}}, which the instance does not hold"
         variable[place] = code.keys[key]
     for mine, theirs in zip(steps, code.steps, strict=True):
         for slot, value in mine.values.items():
             meant = variable[value[1:-1]] if value.startswith("{") else value
             if theirs.values.get(slot, meant) != meant:
-                return f"{theirs.name}: the prompt says {value} where the code uses {theirs.values[slot]}"
+                said = f"{theirs.name}: the prompt says {value} where the code uses {theirs.values[slot]}"
+                return "another constant", said
     for slot, place in words.intro.items():
         if code.roots.get(slot) != variable[place]:
-            return f"the prompt shows {{{place}}} as the start, not what the code starts from"
+            return "another start", f"the prompt shows {{{place}}} as the start, not what the code starts from"
     hidden = set(code.used) - {variable[place] for place in words.places}
     if hidden:
-        return f"the prompt never shows {', '.join(sorted(hidden))}"
+        return "hidden value", f"the prompt never shows {', '.join(sorted(hidden))}"
     if words.form != form:
-        return f"the prompt asks for an answer of type {words.form}; the parser reads {form}"
+        return "another form of answer", f"the prompt asks for an answer of type {words.form}; the parser reads {form}"
     if form != code.gives:
-        return f"the parser reads {form}; the code computes {code.gives}"
+        return "another form of answer", f"the parser reads {form}; the code computes {code.gives}"
     verified = scorer.removeprefix("verifies ") if scorer.startswith("verifies ") else None
     if code.verified != verified:
-        return f"the scorer is {scorer!r}; the code computes {computed[-1]}"
-    return ""
+        return "another scorer", f"the scorer is {scorer!r}; the code computes {computed[-1]}"
+    return None
 
 
 def combination(source: str) -> tuple[str, ...]:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from evoenv.admission.reward import FULL_LAYER
 from evoenv.pool.tags import prototypes_of
-from evoenv.report.reading import FUNNEL, REFUSED, STATES, RunData, Step
+from evoenv.report.reading import FUNNEL, REFUSED, STATES, Entry, RunData, Step
 from evoenv.validation.codes import CODES
 from evoenv.wording import duration, plural
 
@@ -176,10 +177,25 @@ def _admitted(data: RunData) -> Paragraph:
     tags = Counter(tag for entry in found for tag in entry.tags)
     common = ", ".join(f"{tag} ({count / len(found):.0%})" for tag, count in tags.most_common(5))
     lines = [f"{plural(len(found), 'environment')}." + (f" Most frequent tags: {common}." if common else "")]
+    lines += _consistency(data, found)
     best = sorted(found, key=lambda entry: -(entry.reward or 0.0))[:ROWS_SHOWN]
     rows = [("highest rewards", "step", "pass rate", "reward")]
     rows += [(entry.name, f"{entry.step}", _rate(entry.pass_rate), _signed(entry.reward or 0.0)) for entry in best]
     return "Admitted", lines, rows
+
+
+def _consistency(data: RunData, admitted: Sequence[Entry]) -> list[str]:
+    """How clean the pool is, where the oracle can tell."""
+    finalists = [entry for entry in data.entries if entry.layer == FULL_LAYER]
+    known, before = ([e.consistent for e in part if e.consistent is not None] for part in (admitted, finalists))
+    if not known:
+        return []
+    share, was = sum(known) / len(known), sum(before) / len(before)
+    line = (
+        f"Of the {len(known):,} that can be read back into the corpus’s parts, {sum(known):,} ask for what their code "
+        f"computes ({share:.0%}; {was:.0%} of the {len(before):,} readable candidates at L5)."
+    )
+    return [line]
 
 
 def _solver(data: RunData) -> Paragraph:

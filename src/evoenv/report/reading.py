@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evoenv.admission.reward import NOVELTY_FROM_LAYER
+from evoenv.corpus.consistency import read
 from evoenv.pool.store import STAGES, EnvironmentRecord, Evaluation, Store
 from evoenv.pool.tags import tags_of
 from evoenv.records import Decision, Novelty, ValidationReport
@@ -56,6 +57,8 @@ class Entry:
     reward: float | None = None
     novelty: Novelty | None = None
     similarity_at_admission: float | None = None
+    consistent: bool | None = None
+    """Whether the prompt asks for what the code computes, for a candidate at L5; None where that cannot be read."""
     record: EnvironmentRecord | None = None
 
 
@@ -140,10 +143,11 @@ def read_run(store: Store) -> RunData:
     movements: dict[str, dict[int, list[float]]] = {}
     asked: dict[str, list[tuple[int, str]]] = {}
     tags: dict[str, frozenset[str]] = {}
+    consistent: dict[str, bool | None] = {}
     tokens, number = 0, 0
     while (number := number + 1) <= last or store.requests(number, "generate"):
         metrics = store.metrics(number)
-        found = list(_candidates(store, number, metrics.get("novelty/gamma", 0.0), by_candidate, tags))
+        found = list(_candidates(store, number, metrics.get("novelty/gamma", 0.0), by_candidate, tags, consistent))
         entries += found
         steps.append(_step(number, number <= last, found, metrics, store.decisions(number)))
         tokens += sum(store.tokens(number).values())
@@ -196,6 +200,7 @@ def _candidates(
     gamma: float,
     environments: Mapping[str, EnvironmentRecord],
     tags: dict[str, frozenset[str]],
+    consistent: dict[str, bool | None],
 ) -> Iterable[Entry]:
     reports, novelties, calibrations = store.reports(step), store.novelties(step), store.calibrations(step)
     decisions = {item.candidate_id: item for item in store.decisions(step)}
@@ -212,6 +217,9 @@ def _candidates(
             if key not in tags:
                 tags[key] = tags_of(template, source) if report and report.layer else frozenset()
             found = tags[key]
+        passed = report is not None and report.passed
+        if passed and source not in consistent:
+            consistent[source] = read(source).consistent
         yield Entry(
             id=candidate.id,
             name=(report.class_name if report else None) or candidate.id,
@@ -228,6 +236,7 @@ def _candidates(
             reward=decision.reward if decision else None,
             novelty=novelty,
             similarity_at_admission=decision.similarity_at_admission if decision else None,
+            consistent=consistent[source] if passed else None,
             record=record,
         )
 

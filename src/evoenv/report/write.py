@@ -119,6 +119,7 @@ def candidates_table(data: RunData) -> Table:
             entry.reward,
             entry.novelty.similarity if entry.novelty else None,
             entry.record.retired_step if entry.record else None,
+            None if entry.consistent is None else int(entry.consistent),
             " ".join(sorted(entry.tags)),
             " ".join(entry.codes),
             " ".join(entry.parents),
@@ -126,7 +127,7 @@ def candidates_table(data: RunData) -> Table:
         for entry in data.entries
     ]
     columns = (
-        "id name environment original step state layer pass_rate quality diversity reward similarity retired_step tags "
-        "findings parents"
+        "id name environment original step state layer pass_rate quality diversity reward similarity retired_step "
+        "consistent tags findings parents"
     )
     return Table(tuple(columns.split()), rows)
