@@ -21,6 +21,7 @@ from typing import Any, Literal
 import msgspec
 
 from evoenv.errors import InputError
+from evoenv.pool.database import is_run
 from evoenv.records import derive_seed
 from evoenv.validation.l1_source import MAX_SOURCE_BYTES
 
@@ -75,7 +76,7 @@ def read_set(where: str, *, count: int | None = None, seed: int = 0) -> Labelled
     if where == CORPUS:
         return LabelledSet(CORPUS, corpus_items(count or CORPUS_COUNT, seed))
     path = shipped_folder() if where == SHIPPED else Path(where)
-    items = run_items(path) if _is_run(path) else read_folder(path)
+    items = run_items(path) if is_run(path) else read_folder(path)
     if count is not None:
         items = draw(items, count, seed)
     return LabelledSet(where, items)
@@ -182,15 +183,6 @@ def corpus_items(count: int, seed: int) -> tuple[Labelled, ...]:
 
 
 # --------------------------------------------------------------------------- what a generator wrote
-
-
-def _is_run(where: Path) -> bool:
-    from evoenv.pool.database import DATABASE_NAME
-
-    try:
-        return (where / DATABASE_NAME).is_file()
-    except (OSError, ValueError):  # `read_folder` says what is wrong with it
-        return False
 
 
 def run_items(directory: Path) -> tuple[Labelled, ...]:

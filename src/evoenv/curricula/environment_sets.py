@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import cast
+from typing import cast, get_args
 
 from evoenv.corpus.author import Author
 from evoenv.corpus.catalogue import Split, families
 from evoenv.environment.seeds import seed_sources
 from evoenv.errors import InputError
+from evoenv.pool.database import is_run
 from evoenv.records import environment_id
 
 SEEDS = "seeds"
-CORPUS = re.compile(r"corpus:(train|basic|paired|held-out|all)(?::([1-9][0-9]{0,4}))?")
+CORPUS = re.compile(rf"corpus:({'|'.join(get_args(Split))})(?::([1-9][0-9]{{0,4}}))?")
 CORPUS_SEED = 0
 """All runs that name the same part of the corpus train on the same programs."""
 MAX_BYTES = 1024 * 1024
@@ -24,7 +25,7 @@ def check_environments(text: str) -> None:
     """Raise InputError where `load_environments` would, without composing or loading anything big."""
     if text == SEEDS or CORPUS.fullmatch(text):
         return
-    if not _files(text) and not _is_run(Path(text)):
+    if not _files(text) and not is_run(Path(text)):
         raise InputError(f"curriculum.environments: {text} holds no Python files; expected {_EXPECTED}")
 
 
@@ -34,7 +35,7 @@ def load_environments(text: str) -> dict[str, str]:
         return seed_sources()
     if match := CORPUS.fullmatch(text):
         return _distinct(_corpus(cast(Split, match[1]), int(match[2]) if match[2] else None))
-    if _is_run(Path(text)):
+    if is_run(Path(text)):
         from evoenv.pool.store import Store
 
         with Store.read(Path(text)) as store:
@@ -55,10 +56,6 @@ def _corpus(split: Split, count: int | None) -> Iterable[tuple[str, str]]:
     else:
         programs = (author.compose(index) for index in range(count))
     return ((program.name, program.source) for program in programs)
-
-
-def _is_run(path: Path) -> bool:
-    return (path / "run.sqlite").is_file()
 
 
 def _files(text: str) -> list[Path]:

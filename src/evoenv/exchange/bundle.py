@@ -186,11 +186,12 @@ def read_entries(
     pool from elsewhere cannot allow itself any.
     """
     from evoenv.exchange import folder, runs, sources
+    from evoenv.pool.database import is_run
 
     if str(path) == SEEDS and not Path(path).exists():
         return sources.seed_entries()
     path = Path(path)
-    if runs.is_run(path):
+    if is_run(path):
         return runs.read_run(path)
     if (packed := folder.find_pool(path)) is not None:
         entries = [replace(entry, licence=entry.licence or licence) for entry in folder.read_pool(packed)]

@@ -12,17 +12,12 @@ from evoenv.config import load_config, to_mapping
 from evoenv.environment.seeds import seed_sources
 from evoenv.errors import InputError, StoreError
 from evoenv.exchange.bundle import SEED_LICENCE, PoolEntry, from_metadata, modules_of, to_metadata
-from evoenv.pool.database import DATABASE_NAME
 from evoenv.pool.state import Difficulty, Member, PoolState
 from evoenv.pool.store import EnvironmentRecord, Store
 from evoenv.records import ValidationReport, environment_id
 
 if TYPE_CHECKING:
     from evoenv.config import Config
-
-
-def is_run(path: Path) -> bool:
-    return (path / DATABASE_NAME).is_file()
 
 
 # --------------------------------------------------------------------------- reading

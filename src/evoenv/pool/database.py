@@ -22,6 +22,14 @@ DATABASE_NAME = "run.sqlite"
 LOCK_NAME = "run.lock"
 
 
+def is_run(path: Path) -> bool:
+    """Whether this is the directory of a run; False for what cannot be a path at all."""
+    try:
+        return (path / DATABASE_NAME).is_file()
+    except (OSError, ValueError):  # a name that is too long, a NUL
+        return False
+
+
 class RunLock:
     """An exclusive hold on a run directory, naming the process that has it."""
 

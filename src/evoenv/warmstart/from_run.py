@@ -21,6 +21,7 @@ from evoenv.admission.review import review_passes
 from evoenv.admission.solver_prompt import solver_messages
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import PoolEntry, load_entries
+from evoenv.pool.database import is_run
 from evoenv.pool.store import Store
 from evoenv.records import Message, Review, derive_seed
 from evoenv.validation import probes
@@ -144,7 +145,7 @@ class RunPairs:
 
 def _recorded_responses(path: Path, wanted: set[str]) -> Mapping[str, list[tuple[tuple[Message, ...], str]]]:
     """What the run's solver said and earned 1 for, by environment."""
-    if not (path / "run.sqlite").is_file():
+    if not is_run(path):
         return {}
     found: dict[str, list[tuple[tuple[Message, ...], str]]] = {}
     store = Store.read(path)
@@ -164,7 +165,7 @@ def _recorded_responses(path: Path, wanted: set[str]) -> Mapping[str, list[tuple
 
 def _recorded_reviews(path: Path) -> list[tuple[tuple[Message, ...], str]]:
     """Reviews that agree with the majority of their candidate's."""
-    if not (path / "run.sqlite").is_file():
+    if not is_run(path):
         return []
     found: list[tuple[tuple[Message, ...], str]] = []
     store = Store.read(path)
