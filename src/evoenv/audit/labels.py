@@ -192,21 +192,19 @@ def run_items(directory: Path) -> tuple[Labelled, ...]:
     """
     from evoenv.corpus import read
     from evoenv.pool.store import Store
-    from evoenv.records import environment_id
 
     known: set[str] = set()
     items: list[Labelled] = []
     with Store.read(directory) as store:
         for step in range(1, store.last_step() + 1):
             for candidate in store.candidates(step):
-                name = environment_id(candidate.source or "")
-                if name in known:
+                source = candidate.source or ""
+                if source in known:
                     continue
-                known.add(name)
-                reading = read(candidate.source or "")
+                known.add(source)
+                reading = read(source)
                 if reading.consistent is not None:
-                    buggy = not reading.consistent
-                    items.append(Labelled(candidate.id, candidate.source or "", buggy, reading.fault, reading.reason))
+                    items.append(Labelled(candidate.id, source, not reading.consistent, reading.fault, reading.reason))
     if not items:
         raise InputError(
             f"none of the {len(known):,} candidates of {directory} can be labelled: only what is composed of the "

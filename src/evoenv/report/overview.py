@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from evoenv.admission.reward import FULL_LAYER
 from evoenv.pool.tags import prototypes_of
 from evoenv.report.reading import FUNNEL, REFUSED, STATES, Entry, RunData, Step
 from evoenv.validation.codes import CODES
@@ -186,8 +185,7 @@ def _admitted(data: RunData) -> Paragraph:
 
 def _consistency(data: RunData, admitted: Sequence[Entry]) -> list[str]:
     """How clean the pool is, where the oracle can tell."""
-    finalists = [entry for entry in data.entries if entry.layer == FULL_LAYER]
-    known, before = ([e.consistent for e in part if e.consistent is not None] for part in (admitted, finalists))
+    known, before = ([e.consistent for e in part if e.consistent is not None] for part in (admitted, data.entries))
     if not known:
         return []
     share, was = sum(known) / len(known), sum(before) / len(before)
