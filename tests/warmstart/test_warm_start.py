@@ -164,6 +164,17 @@ def test_misuse_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert not (tmp_path / "a").exists()
 
 
+def test_a_stop_is_heard_while_programs_are_composed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # So many programs that composing them would outlast the time by far.
+    settings = [f"--set={setting}" for setting in [*SMALL, "data.programs=5000"]]
+    directory = tmp_path / "warm"
+    arguments = ["--recipe", "nano", "--model", "new", "--corpus", "-o", str(directory), "--minutes", "0.002"]
+    assert main(["warm-start", *arguments, *settings]) == 130
+    assert "--resume" in capsys.readouterr().err
+    assert (directory / "recipe.json").is_file()
+    assert not (directory / "start").exists(), "nothing is made of data that is not complete"
+
+
 def test_a_directory_in_use_is_not_overwritten(
     finished: Path, recipe: Recipe, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -148,7 +148,7 @@ def run(arguments: argparse.Namespace) -> int:
 def run_abilities(arguments: argparse.Namespace) -> int:
     """What `evoenv warm-start` measures, of any model and with more candidates and problems."""
     driving.require_packages("numpy", "torch", "transformers")
-    from evoenv.cli.warm_start import ability_rows
+    from evoenv.cli.warm_start import ability_rows, compose, progress_bar
     from evoenv.sandbox.host import Sandbox
     from evoenv.warmstart.abilities import Abilities
     from evoenv.warmstart.pairs import CorpusPairs
@@ -162,17 +162,24 @@ def run_abilities(arguments: argparse.Namespace) -> int:
         sandbox = stack.enter_context(Sandbox(allow_degraded=arguments.allow_degraded))
         policy, _ = subject.open()
         stack.callback(policy.close)
-        with screen.status("candidates, problems, reviews …") if screen.is_terminal else ExitStack():
-            *earlier, source = (CorpusPairs(stage.data, stage.seed) for stage in (*before, recipe))
-            found = Abilities(recipe, source, sandbox, before=earlier).measure(policy)
+        *earlier, source = (CorpusPairs(stage.data, stage.seed) for stage in (*before, recipe))
+        with progress_bar(screen) as bar:
+            for shown in (*earlier, source):
+                compose(shown, bar)
+        with screen.status("reading what was shown") if screen.is_terminal else nullcontext() as status:
+
+            def tell(what: str) -> None:
+                screen.print(what, markup=False) if status is None else status.update(what)
+
+            found = Abilities(recipe, source, sandbox, before=earlier).measure(policy, tell)
     if arguments.json:
         print_json({"model": subject.label, "recipe": arguments.abilities, "abilities": found})
         return 0
     from rich.table import Table
 
     table = Table("measure", "value", title=f"what {subject.label} can do", title_justify="left")
-    for name, shown in ability_rows(found):
-        table.add_row(name, shown)
+    for name, value in ability_rows(found):
+        table.add_row(name, value)
     console().print(table)
     return 0
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rich.console import Console
+    from rich.progress import Progress as Bar
 
     from evoenv.sandbox.host import Sandbox
     from evoenv.warmstart.pairs import PairSource
@@ -84,8 +85,10 @@ def run(arguments: argparse.Namespace) -> int:
         def source_of(number: int) -> PairSource:
             return _source(sandbox, stages[number], data)
 
-        def prepare(number: int) -> tuple[PairSource, Measure | None]:
+        def prepare(number: int, bar: Bar, stop: threading.Event) -> tuple[PairSource, Measure | None] | None:
             source, *before = (source_of(stage) for stage in range(number, -1, -1))
+            if not all(compose(one, bar, stop) for one in (source, *([] if arguments.no_abilities else before))):
+                return None
             return source, None if arguments.no_abilities else _measure(sandbox, stages[number], source, before)
 
         if not arguments.resume:
@@ -112,6 +115,43 @@ def _source(sandbox: Sandbox, recipe: Recipe, data: str) -> PairSource:
     return RunPairs(Path(data), recipe.data, recipe.seed, sandbox)
 
 
+def progress_bar(screen: Console) -> Bar:
+    """Shows tasks that count, with a field `facts`; nothing where no terminal is."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    return Bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[facts]}"),
+        TimeRemainingColumn(),
+        console=screen,
+        disable=not screen.is_terminal,
+    )
+
+
+def compose(source: PairSource, bar: Bar, stop: threading.Event | None = None) -> bool:
+    """Compose what a corpus shows: a minute or two that can be watched. False where a stop was requested."""
+    from evoenv.warmstart.pairs import CorpusPairs
+
+    if not isinstance(source, CorpusPairs):
+        return True
+    count = source.recipe.programs
+    task = bar.add_task("programs composed", total=count, facts="")
+    said = time.monotonic()
+    for number in range(1, count + 1):
+        if stop is not None and stop.is_set():
+            return False
+        source.program(number - 1)
+        bar.update(task, completed=number)
+        if bar.disable and time.monotonic() - said > PLAIN_SECONDS:
+            said = time.monotonic()
+            bar.console.print(f"{number:,} of {count:,} programs composed", markup=False)
+    bar.remove_task(task)
+    return True
+
+
 def _measure(sandbox: Sandbox, recipe: Recipe, source: PairSource, before: list[PairSource]) -> Measure:
     """What measures abilities; what earlier stages showed counts as shown."""
     from evoenv.policy.local.policy import LocalPolicy
@@ -132,25 +172,12 @@ def _learn(
     directory: Path,
     recipe: Recipe,
     model: str,
-    prepare: Callable[[int], tuple[PairSource, Measure | None]],
+    prepare: Callable[[int, Bar, threading.Event], tuple[PairSource, Measure | None] | None],
     minutes: float | None,
 ) -> dict[str, Any] | None:
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
     from evoenv.warmstart.process import warm_start_in_stages
 
-    bar = stack.enter_context(
-        Bar(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[facts]}"),
-            TimeRemainingColumn(),
-            console=screen,
-            disable=not screen.is_terminal,
-        )
-    )
+    bar = stack.enter_context(progress_bar(screen))
     task = bar.add_task("tokens", total=recipe.learn.tokens, facts="")
 
     said = time.monotonic()
@@ -175,7 +202,9 @@ def _learn(
             bar.stop()
 
     stack.enter_context(driving.stopping(stop, View(), minutes))  # type: ignore[arg-type]
-    return warm_start_in_stages(directory, recipe, model, prepare, watch=watch, stop=stop)
+    return warm_start_in_stages(
+        directory, recipe, model, lambda number: prepare(number, bar, stop), watch=watch, stop=stop
+    )
 
 
 def check_line(told: Progress) -> str:

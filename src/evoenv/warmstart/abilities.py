@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -51,15 +51,21 @@ class Abilities:
         self._verbatim = corpus_index(shown)
         self._combinations = {combination(text) for text in shown}
 
-    def measure(self, policy: Policy) -> dict[str, Any]:
+    def measure(self, policy: Policy, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+        """`tell` is called with what is measured next."""
         checks, data = self.recipe.checks, self.recipe.data
         found: dict[str, Any] = {}
         if checks.candidates and data.generator > 0:
+            tell(f"generator: {checks.candidates} candidates")
             found["generator"] = self.generator(policy, checks)
         if checks.problems and data.solver > 0:
             taught = ("corpus:basic", "corpus:paired") if data.families == "paired" else (f"corpus:{data.families}",)
-            found["solver"] = {suite: self.solver(policy, checks, suite) for suite in (*taught, *HELD_OUT)}
+            found["solver"] = {}
+            for suite in (*taught, *HELD_OUT):
+                tell(f"solver: {checks.problems} problems of {suite}")
+                found["solver"][suite] = self.solver(policy, checks, suite)
         if checks.reviews and data.reviewer > 0 and isinstance(self.source, CorpusPairs):
+            tell(f"reviewer: {checks.reviews} reviews")
             found["reviewer"] = self.reviewer(policy, checks, self.source)
         return found
 

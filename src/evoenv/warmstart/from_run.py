@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,7 +82,9 @@ class RunPairs:
             logger.warning("%s holds no reviews to learn from: the reviewer's share goes to the solver", path)
 
     def _still_valid(self, entries: Sequence[PoolEntry], sandbox: Sandbox) -> list[PoolEntry]:
-        reports = {entry.id: validate(entry.source, sandbox) for entry in entries}
+        with ThreadPoolExecutor(sandbox.workers) as threads:
+            found = threads.map(lambda entry: validate(entry.source, sandbox), entries)
+            reports = {entry.id: report for entry, report in zip(entries, found, strict=True)}
         usable = [entry for entry in entries if reports[entry.id].layer == 5]
         if not usable:
             first = reports[entries[0].id]

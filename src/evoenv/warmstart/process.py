@@ -199,18 +199,21 @@ def warm_start_in_stages(
     directory: Path,
     recipe: Recipe,
     model: str,
-    prepare: Callable[[int], tuple[PairSource, Measure | None]],
+    prepare: Callable[[int], tuple[PairSource, Measure | None] | None],
     *,
     watch: Watch | None = None,
     stop: threading.Event | None = None,
 ) -> dict[str, Any] | None:
     """A recipe with all its stages, each in `stage-N/` where there are several; the record of the last.
 
-    `prepare` gives the data and the measure of a stage by its number from 0, and is asked for unfinished ones only.
+    `prepare` gives the data and the measure of a stage by its number from 0, None where a stop was requested meanwhile;
+    it is asked for unfinished stages only.
     """
     stages = recipe.stages()
     if len(stages) == 1:
-        source, measure = prepare(0)
+        if (prepared := prepare(0)) is None:
+            return None
+        source, measure = prepared
         return warm_start(directory, recipe, model, source, measure=measure, watch=watch, stop=stop)
     records: list[dict[str, Any]] = []
     for number, stage in enumerate(stages, 1):
@@ -218,7 +221,9 @@ def warm_start_in_stages(
         if not (place / RECIPE).exists():
             begin(place, stage, model, _asked(directory)["data"])
         if not (place / MODEL / "config.json").is_file():
-            source, measure = prepare(number - 1)
+            if (prepared := prepare(number - 1)) is None:
+                return None
+            source, measure = prepared
             if warm_start(place, stage, model, source, measure=measure, watch=watch, stop=stop) is None:
                 return None
         records.append(json.loads((place / RECORD).read_text(encoding="utf-8")))
