@@ -218,7 +218,7 @@ def evoenv(*arguments: str) -> subprocess.Popen[str]:
 def test_the_tiny_model_is_interrupted_and_goes_on(tmp_path: Path, adding: Path) -> None:
     place = tmp_path / "out"
     command = ("eval", "--model", "tiny-test", "--suite", str(adding), "--suite", "seeds", "-o", str(place), "--json")
-    sizes = ("--difficulties", "0", "--instances", "4", "--samples", "16", "--max-tokens", "200")
+    sizes = ("--difficulties", "0", "--instances", "2", "--samples", "12", "--max-tokens", "120")
     process = evoenv(*command, *sizes)
     deadline = time.monotonic() + 120
     results: list[Path] = []
@@ -235,8 +235,8 @@ def test_the_tiny_model_is_interrupted_and_goes_on(tmp_path: Path, adding: Path)
     assert process.returncode == 0, errors
     document = json.loads(out)
     first, second = document["suites"]
-    assert (first["problems"], second["problems"]) == (4, 40)
-    assert first["sampled"] + second["sampled"] <= 16 * 44 - kept
+    assert (first["problems"], second["problems"]) == (2, 20)
+    assert first["sampled"] + second["sampled"] <= 12 * 22 - kept
     assert first["model"]["weights"]
 
 
