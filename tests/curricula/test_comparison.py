@@ -164,6 +164,21 @@ def test_figures_are_drawn_for_what_the_curricula_have(tmp_path: Path) -> None:
     assert funnel(plan, alone) is consistency(plan, alone, "step") is None
 
 
+@pytest.mark.parametrize("reviewed", [True, False])
+def test_a_review_that_is_left_out_has_no_bar_in_the_funnel(reviewed: bool) -> None:
+    plan = some_plan("evoenv")
+    runs = tuple(
+        RunPlan(curriculum=run.curriculum, seed=run.seed, config={**run.config, "review": {"enabled": reviewed}})
+        for run in plan.runs
+    )
+    figure = funnel(msgspec.structs.replace(plan, runs=runs), [some_run("evoenv", seed, 0.5) for seed in (0, 1)])
+    assert figure is not None
+    tests = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert ("reviewed" in tests) == reviewed
+    assert tests[-2:] == ["calibrated", "admitted"]
+    assert len(figure.axes[0].patches) == 2 * len(tests)
+
+
 # --------------------------------------------------------------------------- plans
 
 

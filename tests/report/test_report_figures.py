@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,7 +14,7 @@ from report_support import begin
 
 from evoenv.pool.store import EnvironmentRecord, Store
 from evoenv.records import Novelty
-from evoenv.report.charts import Columns, Lines, Series, Tree, is_measured, nice_ticks, tick_words
+from evoenv.report.charts import Bars, Columns, Lines, Series, Tree, is_measured, nice_ticks, tick_words
 from evoenv.report.figures import figures_of
 from evoenv.report.figures.common import quantile, window_words, windows
 from evoenv.report.figures.learning import scores
@@ -96,6 +97,19 @@ def test_the_funnel_agrees_with_the_run(data: RunData):
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] == len(data.generated)
     assert table.rows[1][2] == pytest.approx(counts[1] / 60)
+
+
+def test_a_test_that_the_run_leaves_out_has_no_bar(data: RunData):
+    assert "review" in [row[0] for row in funnel(data).table.rows]
+    without = replace(data, config={**data.config, "review": {"enabled": False}})
+    figure = funnel(without)
+    (bars,) = figure.panels
+    assert isinstance(bars, Bars)
+    assert [bar.label for bar in bars.bars][5:] == ["pass L5", "right difficulty", "admitted"]
+    assert [row[0] for row in figure.table.rows][5:] == ["L5", "calibration", "admitted"]
+    assert "This run leaves review out." in figure.caption
+    passed = {row[0]: row for row in figure.table.rows}
+    assert passed["calibration"][3] == pytest.approx(passed["calibration"][1] / passed["L5"][1])
 
 
 def test_each_refusal_is_counted_once(data: RunData):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from evoenv.comparison.plan import BASELINE, Plan
+from evoenv.comparison.plan import BASELINE, Plan, config_of
 from evoenv.comparison.series import ACCURACY, FUNNEL, Run
 from evoenv.durable import write_bytes
 
@@ -110,10 +110,12 @@ def funnel(plan: Plan, runs: Sequence[Run]) -> Figure | None:
     named = _by_curriculum(plan, own)
     figure, panels = _panels(1, len(named))
     for panel, (name, mine) in zip(panels, named, strict=True):
+        tests = _tests(plan, name)
+        places = np.arange(len(tests))
         for offset, (label, part) in ((-0.2, ("first tenth", slice(0, 1))), (0.2, ("last tenth", slice(-1, None)))):
-            shares = np.mean([_funnel_shares(run, part) for run in mine], axis=0)
-            panel.barh(np.arange(len(FUNNEL)) + offset, shares, height=0.36, label=label)
-        panel.set_yticks(np.arange(len(FUNNEL)), FUNNEL)
+            shares = np.mean([_funnel_shares(run, part, tests) for run in mine], axis=0)
+            panel.barh(places + offset, shares, height=0.36, label=label)
+        panel.set_yticks(places, tests)
         panel.invert_yaxis()
         panel.set_xlim(0, 1)
         panel.set_title(name, fontsize=10)
@@ -130,9 +132,16 @@ def funnel_by_step(plan: Plan, runs: Sequence[Run], axis: Axis) -> Figure | None
     for panel, (name, mine) in zip(panels, named, strict=True):
         _titled(panel, name, axis, "candidates per step")
         for index, column in enumerate(FUNNEL):
-            points = [_points(run, column, axis, smooth=True) for run in mine]
-            _draw(panel, column, points, COLOURS[index % len(COLOURS)])
+            if column in _tests(plan, name):
+                points = [_points(run, column, axis, smooth=True) for run in mine]
+                _draw(panel, column, points, COLOURS[index % len(COLOURS)])
     return _finished(figure, panels)
+
+
+def _tests(plan: Plan, curriculum: str) -> list[str]:
+    """The columns of the funnel without a review that the curriculum's runs leave out: its bar would repeat L5's."""
+    reviewed = any(config_of(run).review.enabled for run in plan.runs if run.curriculum == curriculum)
+    return [column for column in FUNNEL if column != "reviewed" or reviewed]
 
 
 def _simple(
@@ -184,12 +193,12 @@ def _consistent_share(run: Run, group: str, axis: Axis) -> Points:
     return positions[some], shares
 
 
-def _funnel_shares(run: Run, part: slice) -> Floats:
+def _funnel_shares(run: Run, part: slice, tests: Sequence[str]) -> Floats:
     """Sums along the funnel over the first or last tenth of the steps, as shares of the candidates."""
     rows = [row for row in run.rows if row.get("candidates")]
     size = max(1, len(rows) // 10)
     chosen = rows[:size] if part.start == 0 else rows[-size:]
-    counts = np.array([sum(row.get(column) or 0 for row in chosen) for column in FUNNEL], dtype=np.float64)
+    counts = np.array([sum(row.get(column) or 0 for row in chosen) for column in tests], dtype=np.float64)
     shares: Floats = counts / max(1.0, counts[0])
     return shares
 

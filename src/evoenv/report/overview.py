@@ -111,9 +111,8 @@ def _proposed(data: RunData) -> Paragraph:
     counts = [sum(column) for column in zip(*(step.funnel for step in data.steps), strict=True)] or [0] * len(FUNNEL)
     if not counts[0]:
         return "Proposed", ["No candidate was proposed."], []
-    left_out = {"review"} if not data.config.get("review", {}).get("enabled", True) else set()
     path = " → ".join(
-        f"{name} left out" if name in left_out else f"{name} {count:,}"
+        f"{name} left out" if name in data.left_out else f"{name} {count:,}"
         for name, count in zip(FUNNEL[1:], counts[1:], strict=True)
     )
     rewards = [(step.number, sum(step.rewards) / len(step.rewards)) for step in data.steps if step.rewards]
@@ -135,6 +134,8 @@ def _progress(data: RunData) -> list[Sequence[str]]:
     first, last = steps[:width], steps[-width:]
     rows: list[Sequence[str]] = [("of the candidates", _steps_words(first), _steps_words(last), "change in points")]
     for index in range(1, len(FUNNEL)):
+        if FUNNEL[index] in data.left_out:
+            continue
         before, after = (
             sum(step.funnel[index] for step in part) / sum(step.funnel[0] for step in part) for part in (first, last)
         )

@@ -128,6 +128,13 @@ class RunData:
     def generated(self) -> list[EnvironmentRecord]:
         return [record for record in self.environments if not record.original]
 
+    @property
+    def left_out(self) -> frozenset[str]:
+        """Tests of FUNNEL that this run does not apply: what passed them says nothing."""
+        return frozenset(
+            name for name in ("review", "calibration") if not self.config.get(name, {}).get("enabled", True)
+        )
+
     def total(self, *states: str) -> int:
         return sum(step.fates[state] for step in self.steps for state in states)
 

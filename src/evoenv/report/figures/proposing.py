@@ -36,27 +36,29 @@ _BANDS = (
 
 
 def funnel(data: RunData) -> Figure:
-    counts = [sum(column) for column in zip(*(step.funnel for step in data.steps), strict=True)] or [0] * len(FUNNEL)
+    totals = [sum(column) for column in zip(*(step.funnel for step in data.steps), strict=True)] or [0] * len(FUNNEL)
+    labels = ("proposed", *(f"pass L{layer}" for layer in range(1, 6)), "pass review", "right difficulty", "admitted")
+    colours = ("grey", "l1", "l2", "l3", "l4", "l5", "review", "calibration", "admitted")
+    tests = [test for test in zip(FUNNEL, labels, totals, colours, strict=True) if test[0] not in data.left_out]
+    counts = [count for _, _, count, _ in tests]
     proposed = counts[0]
     table = Table(
         ("passed", "candidates", "share_of_proposed", "share_of_previous"),
         [
             (name, count, share(count, proposed), share(count, counts[max(index - 1, 0)]))
-            for index, (name, count) in enumerate(zip(FUNNEL, counts, strict=True))
+            for index, (name, _, count, _) in enumerate(tests)
         ],
     )
-    colours = ("grey", "l1", "l2", "l3", "l4", "l5", "review", "calibration", "admitted")
-    labels = ("proposed", *(f"pass L{layer}" for layer in range(1, 6)), "pass review", "right difficulty", "admitted")
     bars = [
         Bar(label, count, colour, f"{count:,} · {percent(count, proposed)}",
             f"{label}: {count:,} of {proposed:,} candidates\n{percent(count, counts[max(i - 1, 0)])} of those before")
-        for i, (label, count, colour) in enumerate(zip(labels, counts, colours, strict=True))
+        for i, (_, label, count, colour) in enumerate(tests)
     ]  # fmt: skip
     return Figure(
         "funnel",
         "How far candidates get",
         "All candidates of the run. Each bar counts those that passed this test and all before it; percentages are of "
-        "the proposed."
+        "the proposed." + "".join(f" This run leaves {name} out." for name in FUNNEL if name in data.left_out)
         if proposed
         else "No candidate was proposed.",
         f"Bars that shrink from {proposed} proposed candidates to {counts[-1]} admitted.",
