@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -29,6 +30,28 @@ def replace_file(path: Path, pieces: Iterable[bytes]) -> None:
     except BaseException:
         with suppress(OSError):
             aside.unlink()
+        raise
+
+
+@contextmanager
+def whole_directory(path: Path) -> Iterator[Path]:
+    """A directory to fill that stands at `path` once it is complete, in place of what was there; never half of it."""
+    aside = path.with_name(f".{path.name}.part")
+    try:
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(parents=True)
+        yield aside
+        for file in aside.rglob("*"):
+            if file.is_file():
+                sync(file)
+        shutil.rmtree(path, ignore_errors=True)
+        os.replace(aside, path)
+        sync(path.parent)
+    except OSError as error:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise StoreError(f"cannot write {path}: {error}; free some space, or choose another place") from error
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
         raise
 
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evoenv.admission.audit import Agreement, agreement_table
-from evoenv.records import Review
+from evoenv.admission.audit import Agreement, tally
 
 
 @pytest.mark.parametrize(
@@ -22,13 +21,6 @@ def test_figures_are_those_of_the_papers_table(counts, accuracy, precision, reca
     assert figures == pytest.approx([accuracy, precision, recall, f1], abs=0.05)
 
 
-def test_each_rule_is_counted_on_the_same_reviews():
-    a, r, u = Review("accept", ""), Review("reject", ""), Review("unparseable", "")
-    reviews = {"bug1": (a, a, r), "bug2": (r, r, u), "fine1": (a, a, a), "fine2": (r, a, a), "unlabelled": (r, r, r)}
-    labels = {"bug1": True, "bug2": True, "fine1": False, "fine2": False, "unreviewed": True}
-    assert agreement_table(labels, reviews) == {
-        "any-reject": Agreement(2, 1, 1, 0),
-        "majority": Agreement(1, 0, 2, 1),
-        "all-reject": Agreement(1, 0, 2, 1),
-        "single": Agreement(1, 1, 1, 1),
-    }
+def test_pairs_are_counted_by_label_and_verdict():
+    pairs = [(True, True)] * 4 + [(False, True)] * 3 + [(False, False)] * 2 + [(True, False)]
+    assert tally(pairs) == Agreement(true_positives=4, false_positives=3, true_negatives=2, false_negatives=1)

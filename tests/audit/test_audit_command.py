@@ -141,6 +141,9 @@ def test_a_served_model_reviews_and_both_together_find_all(
     assert main([*arguments, "--reviews", "2"]) == 0
     shown = capsys.readouterr().out
     assert re.search(r"both +any-reject +100\.0% +100\.0% +100\.0% +100\.0% +\(2, 0, 2, 0\) +0 of 8\n", shown)
+    same = [*arguments]
+    same[1] = f"{folder}/."
+    assert main([*same, "--reviews", "2"]) == 0, "the set is the same, however it is spelt"
     assert main([*arguments, "--set", "review.temperature=1.0"]) == 2
     assert "holds another audit: review.temperature was" in capsys.readouterr().err
 

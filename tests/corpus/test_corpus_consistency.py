@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
 
 import pytest
@@ -155,6 +156,7 @@ def test_values_in_the_wrong_place_are_inconsistent(old: str, new: str) -> None:
         ('{"xs": xs}, a', '{"xs": ys}, a'),
         ("format(**z)", "format(xs=sorted(z['xs']))"),
         ("range(4 + difficulty)", "range(len(str(seed)))"),
+        ("List: {xs}", "List: 5"),
         ("class Squares", "class"),
         ("def scorer", "def score"),
     ],
@@ -219,6 +221,16 @@ def test_running_gives_no_verdict_on_unknown_words_and_huge_instances() -> None:
     assert agrees(SQUARES, []) is None
     assert agrees(SQUARES, [({"xs": [10**9] * 4}, 29)]) is None
     assert agrees(SQUARES.replace("Square every", "Cube every"), [instance]) is None
+    assert agrees(SQUARES.replace("List: {xs}", "List: 5"), [instance]) is None
+
+
+def test_running_gives_up_on_small_numbers_that_ask_for_much_work() -> None:
+    words = "Count the partitions of {n} into parts of size at most {k}. Give one integer."
+    source = POWER.replace("Find {b} to the power {e}, modulo {m}. Give one integer.", words)
+    assert agrees(source, [({"n": 5, "k": 2}, 3)]) is True
+    assert agrees(source, [({"n": 5, "k": 2}, 4)]) is False
+    assert agrees(source, [({"n": 100_000, "k": 100_000}, 3)]) is None
+    assert sys.gettrace() is None or "coverage" in repr(sys.gettrace())
 
 
 def test_the_seeds_are_read_without_a_guess() -> None:

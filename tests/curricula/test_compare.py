@@ -42,6 +42,8 @@ SMALL = ("--preset", "tiny-test", "--suite", "seeds", "--difficulties", "0", "--
         (["--suite", "nowhere"], "no suite 'nowhere'"),
         (["--suite", "corpus:test"], "no split 'test'"),
         (["--suite", "missing.jsonl"], "missing.jsonl"),
+        (["--suite", "math:missing.jsonl"], "cannot read missing.jsonl"),
+        (["--suite", "problems.parquet"], "evoenv eval convert problems.parquet"),
         (["--suite", "seeds", "--suite", "seeds"], "named twice"),
         (["--set", "run.seed=3"], "--set run.seed: a comparison sets it for each run; use --seeds"),
         (["--set", "curriculum.name=fixed"], "use --curricula"),

@@ -56,6 +56,9 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> ScriptedPolicy:
         (["--model", "m", "--suite", "seeds", "--instances", "0"], "0 instances"),
         (["--model", "m", "--suite", "seeds", "--set", "model.nam=x"], "did you mean 'model.name'"),
         (["--model", "m", "--suite", "seeds", "--checkpoint", "3"], "--checkpoint is a step of a run"),
+        (["--model", "m", "--abilities", "nano", "--suite", "seeds"], "leave --suite out"),
+        (["--model", "m", "--abilities", "nano", "--samples", "4", "-o", "x"], "leave --samples, --output out"),
+        (["--model", "m", "--abilities", "nano", "--checkpoint", "3"], "--checkpoint is a step of a run"),
         (["--run", "{tmp}/begun", "--suite", "seeds"], "has no checkpoint yet"),
         (["--run", "{tmp}/begun", "--suite", "seeds", "--checkpoint", "3"], "no checkpoint of step 3; it has none"),
         (["--run", "{tmp}/begun", "--suite", "seeds", "--base-url", "u"], "--base-url goes with --model"),
@@ -266,3 +269,27 @@ def test_a_run_is_evaluated_at_its_newest_checkpoint_another_one_and_before_trai
     with Store.open(run):
         assert main(command) == 0
     assert "was not entered in the run" in capsys.readouterr().err.replace("\n", " ")
+
+
+@pytest.mark.slow
+@pytest.mark.sandbox
+@pytest.mark.model
+def test_abilities_are_told_on_the_way_and_printed_as_one_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = tmp_path / "few.toml"
+    recipe.write_text(
+        '[data]\nfamilies = "basic"\nprograms = 12\nreviewer = 0.1\n'
+        "[checks]\ncandidates = 4\nproblems = 8\nreviews = 2\ngenerator_tokens = 30\nsolver_tokens = 10\n"
+        'reviewer_tokens = 10\n[[then]]\n[then.data]\nfamilies = "paired"\n'
+    )
+    assert main(["eval", "--model", "tiny-test", "--abilities", str(recipe), "--json"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)["abilities"]
+    assert found["generator"]["candidates"] == 4
+    assert list(found["solver"]) == ["corpus:basic", "corpus:paired", "corpus:held-out", "corpus:near"]
+    assert found["reviewer"]["reviews"] == 2
+    assert "generator: 4 candidates" in said.err
+    assert "solver: corpus:near" in said.err
+    assert main(["eval", "--model", "tiny-test", "--abilities", str(recipe)]) == 0
+    assert "solver: corpus:held-out" in capsys.readouterr().out

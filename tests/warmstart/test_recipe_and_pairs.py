@@ -37,7 +37,10 @@ def test_overrides_win_and_unknown_keys_are_refused() -> None:
     "override",
     [
         "data.generator=-1", "data.difficulties=[]", "learn.batch_tokens=0", "data.withhold=1.0",
-        "data.solver_abroad=1.5", "data.longer=2", "learn.dtype=float8",
+        "data.solver_abroad=1.5", "data.longer=2", "learn.dtype=float8", "data.few_shot=-1", "data.few_shot=6000",
+        "data.first=-100", "data.worked=2", "shape.heads=0", "shape.heads=3", "shape.layers=0", "checks.every_tokens=0",
+        "checks.problems=3", "checks.candidates=-1", "checks.solver_tokens=0", "learn.learning_rate=0",
+        "learn.warmup=1.5", "learn.lora_rank=-1",
     ],
 )  # fmt: skip
 def test_impossible_values_are_refused(override: str) -> None:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from evoenv.cli import main
-from evoenv.errors import ConfigError, InputError
+from evoenv.errors import ConfigError, InputError, StoreError
 from evoenv.sandbox.host import Sandbox
 from evoenv.warmstart.recipe import Recipe, load_recipe, read_recipe
 
@@ -23,8 +24,8 @@ from evoenv.warmstart.nano import build_model, learn_tokenizer  # noqa: E402
 from evoenv.warmstart.pairs import CorpusPairs  # noqa: E402
 from evoenv.warmstart.process import (  # noqa: E402
     Progress,
+    Stopped,
     begin,
-    check_tokenizer,
     warm_start,
     warm_start_in_stages,
 )
@@ -124,6 +125,60 @@ def test_a_stopped_warm_start_goes_on_bit_for_bit(
         assert torch.equal(one, other), name
 
 
+def test_a_stop_while_measuring_keeps_all_and_measures_again(
+    recipe: Recipe, source: CorpusPairs, finished: Path, tmp_path: Path
+) -> None:
+    measured: list[int] = []
+
+    def interrupted(model: Any, tokenizer: Any, tokens: int) -> dict[str, Any]:
+        measured.append(tokens)
+        raise Stopped
+
+    def measure(model: Any, tokenizer: Any, tokens: int) -> dict[str, Any]:
+        measured.append(tokens)
+        return {}
+
+    begin(tmp_path, recipe, "new", "corpus")
+    assert warm_start(tmp_path, recipe, "new", source, measure=interrupted) is None
+    assert warm_start(tmp_path, recipe, "new", source, measure=interrupted) is None
+    record = warm_start(tmp_path, recipe, "new", source, measure=measure)
+    assert record is not None
+    (first, again, once_more, last) = measured
+    assert first == again == once_more >= 12_000
+    assert last >= 24_000
+    assert [one["tokens"] for one in record["checks"]] == [first, last]
+    whole = json.loads((finished / "warm-start.json").read_text())
+    assert record["losses"] == whole["losses"]
+
+
+def test_a_model_that_was_being_written_is_written_again(
+    recipe: Recipe, source: CorpusPairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged = msgspec.structs.replace(recipe, then=({"learn": {"tokens": 3000}},))
+    begin(tmp_path, staged, "new", "corpus")
+    with monkeypatch.context() as broken:
+        # The disk is full when the first stage's tokenizer is to be written, after its weights.
+        def fails(*arguments: Any, **settings: Any) -> None:
+            raise OSError(28, "No space left on device")
+
+        from transformers import PreTrainedTokenizerBase
+
+        written = PreTrainedTokenizerBase.save_pretrained
+        broken.setattr(
+            PreTrainedTokenizerBase,
+            "save_pretrained",
+            lambda self, place, *rest, **settings: (
+                fails() if ".model" in str(place) else written(self, place, *rest, **settings)
+            ),
+        )
+        with pytest.raises(StoreError, match="No space left"):
+            warm_start_in_stages(tmp_path, staged, "new", lambda number: (source, None))
+    assert not (tmp_path / "stage-1" / "model").exists()
+    assert warm_start_in_stages(tmp_path, staged, "new", lambda number: (source, None)) is not None
+    assert (tmp_path / "model" / "tokenizer.json").is_file()
+    assert not list(tmp_path.glob("**/.*.part"))
+
+
 def test_lora_leaves_the_base_alone_and_merges_at_the_end(
     recipe: Recipe, source: CorpusPairs, finished: Path, tmp_path: Path
 ) -> None:
@@ -137,12 +192,18 @@ def test_lora_leaves_the_base_alone_and_merges_at_the_end(
     assert not torch.equal(base.get_parameter(names[0]), merged.get_parameter(names[0]))
 
 
-def test_a_tokenizer_of_another_model_is_refused_before_work_starts(finished: Path) -> None:
+def test_a_tokenizer_of_another_model_is_refused_before_work_starts(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     tokenizer = load_tokenizer(finished / "model")
     small = build_model(tokenizer, {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}, 0)
     small.resize_token_embeddings(100)
-    with pytest.raises(ConfigError, match="do not belong together"):
-        check_tokenizer(small, tokenizer, "somewhere")
+    small.save_pretrained(tmp_path / "mixed")
+    tokenizer.save_pretrained(tmp_path / "mixed")
+    output = tmp_path / "warm"
+    assert main(["warm-start", "--model", str(tmp_path / "mixed"), "--corpus", "-o", str(output)]) == 2
+    assert "do not belong together" in capsys.readouterr().err
+    assert not output.exists()
 
 
 # --------------------------------------------------------------------------- the command line
@@ -155,13 +216,16 @@ def test_misuse_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[
         (["-o", str(tmp_path / "a"), "--resume"], "no warm start"),
         (["-o", str(tmp_path / "a"), "--model", "new", "--corpus", "--recipe", "none"], "no recipe 'none'"),
         (["-o", str(tmp_path / "a"), "--model", "new", "--from-run", str(tmp_path / "gone")], "gone"),
+        (["-o", str(tmp_path / "a"), "--resume", "--recipe", "nano"], "keeps its model, data and recipe"),
     ]
     for arguments, expected in cases:
         assert main(["warm-start", *arguments]) == 2, arguments
         said = capsys.readouterr().err
         assert expected in said
         assert "Traceback" not in said
-    assert not (tmp_path / "a").exists()
+    assert main(["warm-start", "-o", str(tmp_path / "a"), "--model", "nowhere/to-be-found", "--corpus"]) == 1
+    assert "'nowhere/to-be-found' was not found" in capsys.readouterr().err
+    assert not (tmp_path / "a").exists(), "the corrected command must not be told that a warm start is there"
 
 
 def test_a_stop_is_heard_while_programs_are_composed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,7 +233,7 @@ def test_a_stop_is_heard_while_programs_are_composed(tmp_path: Path, capsys: pyt
     settings = [f"--set={setting}" for setting in [*SMALL, "data.programs=5000"]]
     directory = tmp_path / "warm"
     arguments = ["--recipe", "nano", "--model", "new", "--corpus", "-o", str(directory), "--minutes", "0.002"]
-    assert main(["warm-start", *arguments, *settings]) == 130
+    assert main(["warm-start", *arguments, *settings]) == 0, "the time was asked for"
     assert "--resume" in capsys.readouterr().err
     assert (directory / "recipe.json").is_file()
     assert not (directory / "start").exists(), "nothing is made of data that is not complete"

@@ -1,4 +1,4 @@
-"""How well reviews agree with labels: the paper's table, for each aggregation rule.
+"""How well verdicts agree with labels: the figures of the paper's table.
 
 The positive class is "has bugs", which a reject claims.
 """
@@ -6,12 +6,8 @@ The positive class is "has bugs", which a reject claims.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import get_args
-
-from evoenv.admission.review import Rule, review_passes
-from evoenv.records import Review
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +46,6 @@ def tally(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
         true_negatives=counts[False, False],
         false_negatives=counts[True, False],
     )
-
-
-def agreement(buggy: Mapping[str, bool], reviews: Mapping[str, Sequence[Review]], rule: Rule) -> Agreement:
-    """Compare one rule's verdicts with labels, over the candidates that have both."""
-    return tally((label, not review_passes(reviews[name], rule)) for name, label in buggy.items() if name in reviews)
-
-
-def agreement_table(buggy: Mapping[str, bool], reviews: Mapping[str, Sequence[Review]]) -> dict[Rule, Agreement]:
-    """All four rules on the same reviews."""
-    rules: tuple[Rule, ...] = get_args(Rule)
-    return {rule: agreement(buggy, reviews, rule) for rule in rules}
 
 
 def _share(part: int, whole: int) -> float:

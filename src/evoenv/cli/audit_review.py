@@ -177,7 +177,8 @@ def identity(labelled: LabelledSet, config: Config | None, model: Any, seed: int
     from evoenv.admission.review import REVIEW_PROMPT
     from evoenv.pool.state import starting_level
 
-    found: dict[str, Any] = {"set": labelled.name, "digest": labelled.digest, "evoenv": __version__, "seed": seed}
+    # The digest says what is judged: one set may be spelt in several ways.
+    found: dict[str, Any] = {"digest": labelled.digest, "evoenv": __version__, "seed": seed}
     if config is not None:
         review = config.review
         found["model"] = model

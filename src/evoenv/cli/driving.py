@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from evoenv.config import Config, load_config
 from evoenv.errors import BudgetExhausted, InputError
@@ -198,28 +198,39 @@ def open_view(store: Store, config: Config, command: str, screen: Console, *, pl
     return PlainView(store, config, command, write, trains=trains)
 
 
+class Stoppable(Protocol):
+    """What shows that a stop was asked for."""
+
+    def stopping(self, text: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
 @contextmanager
-def stopping(stop: threading.Event, view: Watch, minutes: float | None) -> Iterator[list[str]]:
+def stopping(
+    stop: threading.Event, view: Stoppable, minutes: float | None, *, what: str = "stage", lost: str = "nothing"
+) -> Iterator[list[str]]:
     """Ctrl-C (or SIGTERM) once: finish the current stage, then stop. Twice: stop at once. And a timer.
 
     The second one really ends the process where it stands: a run loses nothing to that, and waiting for the workers
-    of a stage that is not wanted any more could take minutes. Yields the reasons of a requested stop.
+    of a stage that is not wanted any more could take minutes. Yields the reasons of a requested stop. `what` is
+    finished before a stop, `lost` is what a stop at once costs, both in words.
     """
     reasons: list[str] = []
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         if reasons and reasons[0] == "interrupted":
             view.close()
-            print("\nevoenv: stopped at once; nothing that was done is lost", file=sys.stderr, flush=True)
+            print(f"\nevoenv: stopped at once; lost: {lost}", file=sys.stderr, flush=True)
             os._exit(INTERRUPTED)
         reasons.insert(0, "interrupted")
         stop.set()
-        view.stopping("stopping after this stage; Ctrl-C again stops at once and loses nothing either")
+        view.stopping(f"stopping after this {what}; Ctrl-C again stops at once and loses {lost}")
 
     def on_time() -> None:
         reasons.append("time")
         stop.set()
-        view.stopping(f"the {minutes:g} minutes are over: stopping after this stage")
+        view.stopping(f"the {minutes:g} minutes are over: stopping after this {what}")
 
     previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     timer = threading.Timer(minutes * 60, on_time) if minutes is not None else None

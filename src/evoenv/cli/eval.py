@@ -44,8 +44,8 @@ def add_parser(subparsers: Any) -> None:
     )  # fmt: skip
     what.add_argument(
         "--abilities", metavar="RECIPE",
-        help="instead of suites: what the model can do as generator, solver and reviewer, on the corpus of a "
-        "warm start's recipe (nano, laptop, or a file)",
+        help="instead of suites: what the model can do as generator and solver (and as reviewer where checks.reviews "
+        "says so), on the corpus of a warm start's recipe (nano, laptop, or a file)",
     )  # fmt: skip
     what.add_argument("--difficulties", default="0,1,2", metavar="L", help="levels of environments, as 0,1,2 or 0-3")
     what.add_argument("--instances", type=int, default=4, metavar="N", help="per environment and level (4)")
@@ -67,7 +67,16 @@ def add_parser(subparsers: Any) -> None:
         "--allow-degraded", action="store_true",
         help="run even where the kernel's isolation is incomplete (trusted models only)",
     )  # fmt: skip
-    parser.set_defaults(run=run)
+    parser.set_defaults(
+        run=run,
+        suite_defaults={
+            action.option_strings[-1]: (action.dest, action.default)
+            for group in (what, how)
+            for action in group._group_actions
+            if action.dest != "abilities"
+        }
+        | {"--output": ("output", None)},
+    )
     actions = parser.add_subparsers(metavar="convert", required=False)
     add_convert_parser(actions)
 
@@ -93,12 +102,15 @@ def add_convert_parser(actions: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if (arguments.run_directory is None) == (arguments.model is None):
         raise InputError("eval needs --model M or --run DIR: who is to be evaluated?")
-    if arguments.abilities and not arguments.suites:
+    if arguments.checkpoint is not None and arguments.run_directory is None:
+        raise InputError("--checkpoint is a step of a run; give --run DIR with it")
+    if arguments.abilities:
+        defaults = arguments.suite_defaults
+        if ignored := [flag for flag, (name, value) in defaults.items() if getattr(arguments, name) != value]:
+            raise InputError(f"--abilities measures what its recipe says; leave {', '.join(ignored)} out")
         return run_abilities(arguments)
     if not arguments.suites:
         raise InputError("eval needs --suite S: seeds, corpus:held-out, run:DIR, a folder, or a JSONL file of problems")
-    if arguments.checkpoint is not None and arguments.run_directory is None:
-        raise InputError("--checkpoint is a step of a run; give --run DIR with it")
     check_sampling(arguments)
     driving.require_packages("numpy")
     suites = find_suites(arguments)
@@ -147,8 +159,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_abilities(arguments: argparse.Namespace) -> int:
     """What `evoenv warm-start` measures, of any model and with more candidates and problems."""
-    driving.require_packages("numpy", "torch", "transformers")
-    from evoenv.cli.warm_start import ability_rows, compose, progress_bar
+    driving.require_packages("numpy", *([] if arguments.base_url else ["torch", "transformers"]))
+    from evoenv.cli.warm_start import ability_rows, compose, open_bar
     from evoenv.sandbox.host import Sandbox
     from evoenv.warmstart.abilities import Abilities
     from evoenv.warmstart.pairs import CorpusPairs
@@ -163,7 +175,7 @@ def run_abilities(arguments: argparse.Namespace) -> int:
         policy, _ = subject.open()
         stack.callback(policy.close)
         *earlier, source = (CorpusPairs(stage.data, stage.seed) for stage in (*before, recipe))
-        with progress_bar(screen) as bar:
+        with open_bar(screen) as bar:
             for shown in (*earlier, source):
                 compose(shown, bar)
         with screen.status("reading what was shown") if screen.is_terminal else nullcontext() as status:
@@ -202,15 +214,14 @@ def check_sampling(arguments: argparse.Namespace) -> None:
 
 def find_suites(arguments: argparse.Namespace) -> dict[str, Suite]:
     """The suites by their words; what one of them lacks is said before a model is loaded."""
-    from evoenv.evaluation import BenchmarkSuite, Fields, find_suite
-    from evoenv.evaluation.mathematics import require_math_verify
+    from evoenv.evaluation import Fields, find_suite
 
     fields = Fields(arguments.problem_field, arguments.answer_field, arguments.id_field)
     levels = parse_levels(arguments.difficulties)
     suites: dict[str, Suite] = {}
     for text in dict.fromkeys(arguments.suites):
         of_corpus = text.startswith("corpus:")
-        suite = find_suite(
+        suites[text] = find_suite(
             text,
             difficulties=levels,
             instances=arguments.instances,
@@ -221,9 +232,6 @@ def find_suites(arguments: argparse.Namespace) -> dict[str, Suite]:
             limit=arguments.limit,
             allow_degraded=arguments.allow_degraded,
         )
-        if isinstance(suite, BenchmarkSuite) and any(problem.grader == "math" for problem in suite.problems):
-            require_math_verify()
-        suites[text] = suite
     return suites
 
 

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evoenv.cli import driving
-from evoenv.cli.common import console
+from evoenv.cli.common import console, print_json
+from evoenv.cli.exchanging import allowed_modules, progress_bar
 from evoenv.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rich.console import Console
     from rich.progress import Progress as Bar
 
+    from evoenv.exchange.bundle import PoolEntry
     from evoenv.sandbox.host import Sandbox
     from evoenv.warmstart.pairs import PairSource
     from evoenv.warmstart.process import Measure, Progress
     from evoenv.warmstart.recipe import Recipe
 
 CORPUS = "corpus"
+DEFAULT_RECIPE = "laptop"
 PLAIN_SECONDS = 30.0
 """How often a line says how far it is, where no bar can."""
 
@@ -44,7 +48,7 @@ def add_parser(subparsers: Any) -> None:
     data.add_argument(
         "--from-run", type=Path, metavar="DIR", help="learn from a run's, or a packed pool's, environments"
     )
-    parser.add_argument("--recipe", default="laptop", metavar="R", help="nano, laptop, or a TOML file (laptop)")
+    parser.add_argument("--recipe", metavar="R", help=f"nano, laptop, or a TOML file ({DEFAULT_RECIPE})")
     parser.add_argument(
         "--set", dest="overrides", action="append", default=[], metavar="a.b=v", help="one setting; may be repeated"
     )
@@ -53,19 +57,27 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--minutes", type=float, metavar="M", help="stop cleanly after so many minutes")
     parser.add_argument("--no-abilities", action="store_true", help="measure losses only, not what the roles can do")
     parser.add_argument("--json", action="store_true", help="print the record as one JSON document at the end")
+    parser.add_argument(
+        "--allow-module", action="append", default=[], metavar="NAME",
+        help="let environments of --from-run import this module too (trusted code only); may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--allow-degraded",
+        action="store_true",
+        help="run even where the kernel's isolation is incomplete (trusted models only)",
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     driving.require_packages("numpy", "torch", "transformers")
     driving.check_minutes(arguments.minutes)
-    from evoenv.config import Config
-    from evoenv.warmstart.process import begin, begun
+    from evoenv.warmstart.process import begin, begun, check_model, warm_start_in_stages
     from evoenv.warmstart.recipe import load_recipe
 
     directory: Path = arguments.output
     if arguments.resume:
-        if arguments.model or arguments.corpus or arguments.from_run or arguments.overrides:
+        if arguments.model or arguments.corpus or arguments.from_run or arguments.overrides or arguments.recipe:
             raise InputError("a resumed warm start keeps its model, data and recipe; give -o and --resume alone")
         recipe, model, data = begun(directory)
     else:
@@ -73,62 +85,88 @@ def run(arguments: argparse.Namespace) -> int:
             raise InputError("--model is missing: which model is to be taught? (`--model new` makes one from nothing)")
         if not arguments.corpus and arguments.from_run is None:
             raise InputError("say what to learn from: --corpus, or --from-run DIR")
-        recipe = load_recipe(arguments.recipe, arguments.overrides)
+        recipe = load_recipe(arguments.recipe or DEFAULT_RECIPE, arguments.overrides)
         model, data = arguments.model, CORPUS if arguments.corpus else str(arguments.from_run.absolute())
+    stages = recipe.stages()  # a mistake in a later stage is no news after an hour
     screen = console(stderr=True)
     with ExitStack() as stack:
         stack.enter_context(driving.logged(screen))
-        sandbox = stack.enter_context(driving.open_sandbox(Config(), allow_degraded=False))
-        stages = recipe.stages()  # a mistake in a later stage is no news after an hour
+        modules = allowed_modules(arguments)
+        found = stack.enter_context(_open_data(data, modules, allow_degraded=arguments.allow_degraded))
+        if not arguments.resume:
+            # Whatever is wrong with model or data is said before a directory is made.
+            check_model(model, data == CORPUS)
+            found.source(stages[0])
+            begin(directory, recipe, model, data)
+        view = View(screen, recipe.learn.tokens)
+        stack.callback(view.close)
 
         @cache
         def source_of(number: int) -> PairSource:
-            return _source(sandbox, stages[number], data)
+            return found.source(stages[number])
 
-        def prepare(number: int, bar: Bar, stop: threading.Event) -> tuple[PairSource, Measure | None] | None:
-            source, *before = (source_of(stage) for stage in range(number, -1, -1))
-            if not all(compose(one, bar, stop) for one in (source, *([] if arguments.no_abilities else before))):
+        def prepare(number: int) -> tuple[PairSource, Measure | None] | None:
+            needed = range(number, -1, -1) if not arguments.no_abilities else [number]
+            source, *before = (source_of(stage) for stage in needed)
+            if not all(compose(one, view.bar, view.stop) for one in (source, *before)):
                 return None
-            return source, None if arguments.no_abilities else _measure(sandbox, stages[number], source, before)
+            if arguments.no_abilities:
+                return source, None
+            return source, _measure(found.sandbox, stages[number], source, before, view.measuring)
 
-        if not arguments.resume:
-            source_of(0)  # whatever is wrong with the data is said before a directory is made
-            begin(directory, recipe, model, data)
-        record = _learn(stack, screen, directory, recipe, model, prepare, arguments.minutes)
+        lost = "what was learnt since the last checkpoint, two minutes at most"
+        with driving.stopping(view.stop, view, arguments.minutes, what="step", lost=lost) as reasons:
+            record = warm_start_in_stages(directory, recipe, model, prepare, watch=view.watch, stop=view.stop)
     if record is None:
-        screen.print(f"stopped; continue: evoenv warm-start -o {directory} --resume", markup=False, soft_wrap=True)
-        return driving.INTERRUPTED
+        where = shlex.quote(str(directory))
+        screen.print(f"stopped; continue: evoenv warm-start -o {where} --resume", markup=False, soft_wrap=True)
+        return driving.INTERRUPTED if reasons and reasons[0] == "interrupted" else 0
     if arguments.json:
-        print(json.dumps(json.loads((directory / "warm-start.json").read_text(encoding="utf-8")), indent=1))
+        print_json(json.loads((directory / "warm-start.json").read_text(encoding="utf-8")))
     else:
         _show(record, directory)
     return 0
 
 
-def _source(sandbox: Sandbox, recipe: Recipe, data: str) -> PairSource:
-    """Where pairs come from."""
-    from evoenv.warmstart.from_run import RunPairs
-    from evoenv.warmstart.pairs import CorpusPairs
+# --------------------------------------------------------------------------- what it learns from
+
+
+@dataclass
+class Data:
+    """Where pairs come from, with a sandbox that has the modules they need."""
+
+    sandbox: Sandbox
+    path: Path | None
+    """None for the corpus."""
+    usable: Sequence[PoolEntry] = ()
+    refused: int = 0
+
+    def source(self, recipe: Recipe) -> PairSource:
+        from evoenv.warmstart.from_run import RunPairs
+        from evoenv.warmstart.pairs import CorpusPairs
+
+        if self.path is None:
+            return CorpusPairs(recipe.data, recipe.seed)
+        return RunPairs(self.path, recipe.data, recipe.seed, self.sandbox, self.usable, refused=self.refused)
+
+
+@contextmanager
+def _open_data(data: str, modules: tuple[str, ...], *, allow_degraded: bool) -> Iterator[Data]:
+    from evoenv.sandbox.host import Sandbox
 
     if data == CORPUS:
-        return CorpusPairs(recipe.data, recipe.seed)
-    return RunPairs(Path(data), recipe.data, recipe.seed, sandbox)
+        with Sandbox(allow_degraded=allow_degraded) as sandbox:
+            yield Data(sandbox, None)
+        return
+    from evoenv.exchange.bundle import modules_of
+    from evoenv.warmstart.from_run import entries_of, still_valid
 
-
-def progress_bar(screen: Console) -> Bar:
-    """Shows tasks that count, with a field `facts`; nothing where no terminal is."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    return Bar(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[facts]}"),
-        TimeRemainingColumn(),
-        console=screen,
-        disable=not screen.is_terminal,
-    )
+    path = Path(data)
+    entries = entries_of(path, modules)
+    with Sandbox(allow_degraded=allow_degraded, modules=modules_of(entries)) as sandbox:
+        with progress_bar("validating again", quiet=False) as progress:
+            usable = still_valid(path, entries, sandbox, progress)
+        yield Data(sandbox, path, usable, refused=len(entries) - len(usable))
 
 
 def compose(source: PairSource, bar: Bar, stop: threading.Event | None = None) -> bool:
@@ -152,7 +190,9 @@ def compose(source: PairSource, bar: Bar, stop: threading.Event | None = None) -
     return True
 
 
-def _measure(sandbox: Sandbox, recipe: Recipe, source: PairSource, before: list[PairSource]) -> Measure:
+def _measure(
+    sandbox: Sandbox, recipe: Recipe, source: PairSource, before: list[PairSource], tell: Callable[[str], None]
+) -> Measure:
     """What measures abilities; what earlier stages showed counts as shown."""
     from evoenv.policy.local.policy import LocalPolicy
     from evoenv.warmstart.abilities import Abilities
@@ -161,50 +201,65 @@ def _measure(sandbox: Sandbox, recipe: Recipe, source: PairSource, before: list[
 
     def measure(model: Any, tokenizer: Any, tokens: int) -> dict[str, Any]:
         model.eval()
-        return found.measure(LocalPolicy(model, tokenizer))
+        return found.measure(LocalPolicy(model, tokenizer), tell)
 
     return measure
 
 
-def _learn(
-    stack: ExitStack,
-    screen: Console,
-    directory: Path,
-    recipe: Recipe,
-    model: str,
-    prepare: Callable[[int, Bar, threading.Event], tuple[PairSource, Measure | None] | None],
-    minutes: float | None,
-) -> dict[str, Any] | None:
-    from evoenv.warmstart.process import warm_start_in_stages
+# --------------------------------------------------------------------------- what is seen of it
 
-    bar = stack.enter_context(progress_bar(screen))
-    task = bar.add_task("tokens", total=recipe.learn.tokens, facts="")
 
-    said = time.monotonic()
+def open_bar(screen: Console) -> Bar:
+    """Shows tasks that count, with a field `facts`; nothing where no terminal is."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
-    def watch(told: Progress) -> None:
-        nonlocal said
-        facts = f"loss {told.loss:.3f}  {told.tokens_per_second:,.0f} tokens/s"
-        bar.update(task, completed=told.tokens, total=told.total, facts=facts)
-        if told.held_out:
-            screen.print(check_line(told), markup=False, soft_wrap=True)
-        elif not screen.is_terminal and time.monotonic() - said > PLAIN_SECONDS:
-            said = time.monotonic()
-            screen.print(f"{told.tokens:,} of {told.total:,} tokens  {facts}", markup=False, soft_wrap=True)
-
-    stop = threading.Event()
-
-    class View:
-        def stopping(self, text: str) -> None:
-            screen.print(text, markup=False)
-
-        def close(self) -> None:
-            bar.stop()
-
-    stack.enter_context(driving.stopping(stop, View(), minutes))  # type: ignore[arg-type]
-    return warm_start_in_stages(
-        directory, recipe, model, lambda number: prepare(number, bar, stop), watch=watch, stop=stop
+    return Bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[facts]}"),
+        TimeRemainingColumn(),
+        console=screen,
+        disable=not screen.is_terminal,
     )
+
+
+class View:
+    """A bar on a terminal, a line now and then elsewhere; and the stop that somebody asks for."""
+
+    def __init__(self, screen: Console, tokens: int) -> None:
+        self.screen = screen
+        self.stop = threading.Event()
+        self.bar = open_bar(screen)
+        self._task = self.bar.add_task("tokens", total=tokens, facts="")
+        self._said = time.monotonic()
+        self.bar.start()
+
+    def watch(self, told: Progress) -> None:
+        facts = f"loss {told.loss:.3f}  {told.tokens_per_second:,.0f} tokens/s"
+        self.bar.update(self._task, completed=told.tokens, total=told.total, facts=facts)
+        if told.held_out:
+            self.screen.print(check_line(told), markup=False, soft_wrap=True)
+        elif self.bar.disable and time.monotonic() - self._said > PLAIN_SECONDS:
+            self._said = time.monotonic()
+            self.screen.print(f"{told.tokens:,} of {told.total:,} tokens  {facts}", markup=False, soft_wrap=True)
+
+    def measuring(self, what: str) -> None:
+        """Says what is measured next; here a stop is heard, too."""
+        from evoenv.warmstart.process import Stopped
+
+        if self.stop.is_set():
+            raise Stopped
+        self.bar.update(self._task, facts=f"measuring {what}")
+        if self.bar.disable:
+            self.screen.print(f"measuring {what}", markup=False, soft_wrap=True)
+
+    def stopping(self, text: str) -> None:
+        self.screen.print(text, markup=False)
+
+    def close(self) -> None:
+        self.bar.stop()
 
 
 def check_line(told: Progress) -> str:

@@ -174,26 +174,20 @@ class _Session:
 
 
 def build_suites(settings: SuiteSettings, *, allow_degraded: bool = False) -> list[Suite]:
-    """Every suite by its name: environments, or a JSONL file of problems and answers."""
-    from evoenv.evaluation import environment_suite
+    """Every suite by its name, as `evoenv eval` takes them."""
+    from evoenv.evaluation import find_suite
 
-    suites: list[Suite] = []
-    for name in settings.suites:
-        if name.endswith(".jsonl"):
-            from evoenv.evaluation.benchmarks import benchmark_suite
-
-            suites.append(benchmark_suite(Path(name), name=name, seed=settings.seed, allow_degraded=allow_degraded))
-        else:
-            suites.append(
-                environment_suite(
-                    name,
-                    difficulties=settings.difficulties,
-                    instances=settings.instances,
-                    seed=settings.seed,
-                    programs=settings.programs if name.startswith("corpus:") else None,
-                )
-            )
-    return suites
+    return [
+        find_suite(
+            name,
+            difficulties=settings.difficulties,
+            instances=settings.instances,
+            seed=settings.seed,
+            programs=settings.programs if name.startswith("corpus:") else None,
+            allow_degraded=allow_degraded,
+        )
+        for name in settings.suites
+    ]
 
 
 def summary_of(evaluation: Evaluation) -> dict[str, Any]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from evoenv.admission.source_tree import parse_quietly
@@ -142,13 +144,38 @@ def combination(source: str) -> tuple[str, ...]:
 
 LARGEST_NUMBER, LONGEST_LIST = 100_000, 200
 """Instances beyond these are not run: what the words say may take for ever on them."""
+MOST_LINES = 1_000_000
+"""Lines of code after which an instance is given up: small numbers may ask for much work, too."""
+
+
+class _TooLong(Exception):
+    """More work than an instance is worth."""
+
+
+def _bounded(work: Callable[[], Any]) -> Any:
+    """What `work` returns, or _TooLong. Lines are counted, not seconds: the answer must not depend on the machine."""
+    left = MOST_LINES
+
+    def count(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise _TooLong
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        return work()
+    finally:
+        sys.settrace(before)
 
 
 def agrees(source: str, instances: Iterable[tuple[Mapping[str, Any], Any]]) -> bool | None:
     """Whether the references are what the words ask for, found by computing that for each instance (z, a).
 
-    This needs no reading of the code, so it tells where `read` cannot. None where the words cannot be read, or where
-    many answers are right.
+    This needs no reading of the code, so it tells where `read` cannot. None where the words cannot be read, where many
+    answers are right, or where an instance is too much work.
     """
     try:
         pieces = _take_apart(source)
@@ -168,12 +195,18 @@ def agrees(source: str, instances: Iterable[tuple[Mapping[str, Any], Any]]) -> b
         if not _is_small(z):
             return None
         try:
-            if run_chain(parts, dict(z))[-1].value != a:
+            if _bounded(partial(_asked_for, parts, dict(z))) != a:
                 return False
+        except _TooLong:
+            return None
         except Exception:  # the words do not fit the instance: a word where a list is asked for, a missing value
             return False
         tried += 1
     return True if tried else None
+
+
+def _asked_for(parts: Sequence[Part], z: dict[str, Any]) -> Any:
+    return run_chain(parts, z)[-1].value
 
 
 def _is_small(value: Any) -> bool:

@@ -92,6 +92,8 @@ def read_words(template: str) -> WordReading:
             raise Unreadable(f"no part says {sentence!r}")
         kinds = {meaning.kind for meaning, _ in readings}
         if kinds == {"intro"}:
+            if not all(value.startswith("{") for _, bound in readings for value in bound.values()):
+                raise Unreadable(f"{sentence!r} shows a number where the instance belongs")
             intros += [(meaning.name, _places(bound)) for meaning, bound in readings]
         elif kinds == {"form"}:
             forms.append(readings[0][0].name)

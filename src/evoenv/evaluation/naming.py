@@ -9,6 +9,7 @@ from typing import Literal
 from evoenv.errors import InputError
 from evoenv.evaluation.benchmarks import GRADERS, BenchmarkSuite, Fields, GraderName, benchmark_suite
 from evoenv.evaluation.environments import EnvironmentSuite, environment_suite
+from evoenv.evaluation.mathematics import require_math_verify
 
 
 def find_suite(
@@ -23,13 +24,16 @@ def find_suite(
     limit: int | None = None,
     allow_degraded: bool = False,
 ) -> EnvironmentSuite | BenchmarkSuite:
-    """A JSONL file of problems (`math:FILE`, `choice:FILE`, `program:FILE`, or FILE.jsonl), else environments."""
+    """A JSONL file of problems (`math:FILE`, `choice:FILE`, `program:FILE`, or FILE.jsonl), else environments.
+
+    What a grader needs is asked for here, before anybody is evaluated.
+    """
     kind, _, rest = text.partition(":")
     grader: GraderName | Literal["auto"] | None = next((name for name in GRADERS if name == kind and rest), None)
     if grader is None and text.endswith(".jsonl"):
         grader, rest = "auto", text
     if grader is not None:
-        return benchmark_suite(
+        suite = benchmark_suite(
             Path(rest),
             name=text,
             grader=grader,
@@ -38,6 +42,9 @@ def find_suite(
             seed=seed,
             allow_degraded=allow_degraded,
         )
+        if any(problem.grader == "math" for problem in suite.problems):
+            require_math_verify()
+        return suite
     if Path(text).suffix in (".json", ".csv", ".parquet"):
         raise InputError(f"{text} is no suite yet; `evoenv eval convert {text} -o FILE.jsonl` makes one of it")
     return environment_suite(

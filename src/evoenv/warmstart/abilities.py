@@ -3,8 +3,8 @@
 - *generator*: candidates at the sampling temperature through the real validation; of those that reach L5, how many are
   verbatim in the data, how many combine parts as the data never does, and for how many the words ask what the code
   computes (the corpus's consistency oracle; what it cannot read is counted apart);
-- *solver*: accuracy on fresh instances of train and of held-out families at the lowest level, and as *chance* what the
-  same answers earn on another instance of their environment each;
+- *solver*: accuracy at the lowest level on fresh instances of train and of held-out families, or of a run's
+  environments that were kept for it; and as *chance* what the same answers earn on another instance each;
 - *reviewer*: verdicts on sound and on broken programs that pass validation.
 """
 
@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from evoenv.admission.generator_prompt import extract_source
 from evoenv.admission.review import read_review
@@ -27,15 +27,23 @@ from evoenv.ports import Policy
 from evoenv.records import Instance, Request, derive_seed
 from evoenv.sandbox.pool import WorkerPool
 from evoenv.validation.validate import validate
+from evoenv.warmstart.from_run import RunPairs
 from evoenv.warmstart.pairs import CorpusPairs, PairSource, generator_pair
-from evoenv.warmstart.recipe import ChecksRecipe, Recipe
+from evoenv.warmstart.recipe import INSTANCES, ChecksRecipe, Recipe
 
 if TYPE_CHECKING:
     from evoenv.sandbox.host import Sandbox
 
 SAMPLES_PER_PROMPT = 4
-INSTANCES = 4
 HELD_OUT = ("corpus:held-out", "corpus:near")
+
+
+class Environment(Protocol):
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
 
 
 class Abilities:
@@ -59,11 +67,10 @@ class Abilities:
             tell(f"generator: {checks.candidates} candidates")
             found["generator"] = self.generator(policy, checks)
         if checks.problems and data.solver > 0:
-            taught = ("corpus:basic", "corpus:paired") if data.families == "paired" else (f"corpus:{data.families}",)
             found["solver"] = {}
-            for suite in (*taught, *HELD_OUT):
-                tell(f"solver: {checks.problems} problems of {suite}")
-                found["solver"][suite] = self.solver(policy, checks, suite)
+            for name, environments in self._suites():
+                tell(f"solver: {name}")
+                found["solver"][name] = self.solver(policy, checks, environments)
         if checks.reviews and data.reviewer > 0 and isinstance(self.source, CorpusPairs):
             tell(f"reviewer: {checks.reviews} reviews")
             found["reviewer"] = self.reviewer(policy, checks, self.source)
@@ -109,16 +116,28 @@ class Abilities:
         samples = sorted(policy.sample(requests), key=lambda sample: (sample.request_id, sample.index))
         return [extract_source(sample.text) for sample in samples[: checks.candidates]]
 
-    def solver(self, policy: Policy, checks: ChecksRecipe, name: str) -> dict[str, Any]:
-        suite = environment_suite(
-            name, difficulties=[0], instances=INSTANCES, seed=self.recipe.seed, programs=checks.problems // INSTANCES
-        )
+    def _suites(self) -> Iterator[tuple[str, Sequence[Environment]]]:
+        """What the solver is measured on, by name: what it was taught, and what it was not."""
+        count = self.recipe.checks.problems // INSTANCES
+        if isinstance(self.source, RunPairs):
+            name, own = self.source.own_suite()
+            yield name, own[:count]
+            return
+        families = self.recipe.data.families
+        taught = ("corpus:basic", "corpus:paired") if families == "paired" else (f"corpus:{families}",)
+        for name in (*taught, *HELD_OUT):
+            suite = environment_suite(
+                name, difficulties=[0], instances=INSTANCES, seed=self.recipe.seed, programs=count
+            )
+            yield name, suite.environments
+
+    def solver(self, policy: Policy, checks: ChecksRecipe, environments: Sequence[Environment]) -> dict[str, Any]:
         asked: list[tuple[str, Instance]] = []
         right: list[float] = []
         shuffled: list[float] = []
         failures = 0
         with WorkerPool(self.sandbox) as workers:
-            for environment in suite.environments:
+            for environment in environments:
                 seeds = [derive_seed("abilities", self.recipe.seed, environment.id, i) for i in range(INSTANCES)]
                 drawn = workers.instances(environment.source, seeds, 0)
                 asked += [(environment.source, item) for item in drawn if item is not None]

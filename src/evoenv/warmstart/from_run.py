@@ -13,21 +13,20 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evoenv.admission.review import review_passes
 from evoenv.admission.solver_prompt import solver_messages
 from evoenv.errors import InputError
-from evoenv.exchange.bundle import PoolEntry, load_entries
+from evoenv.exchange.bundle import NOT_JUDGED, PoolEntry, read_entries
+from evoenv.exchange.checking import Progress, judged
 from evoenv.pool.database import is_run
 from evoenv.pool.store import Store
 from evoenv.records import Message, Review, derive_seed
 from evoenv.validation import probes
 from evoenv.validation.evidence import Drawn, Evidence
-from evoenv.validation.validate import validate
 from evoenv.warmstart.pairs import Pair, draw_role, generator_pair
 from evoenv.warmstart.recipe import DataRecipe, RecipeRole
 
@@ -50,19 +49,56 @@ class Material:
     solved: list[tuple[tuple[Message, ...], str]] = field(default_factory=list)
 
 
+def entries_of(path: Path, modules: tuple[str, ...] = ()) -> list[PoolEntry]:
+    """What a run, a packed pool or a folder holds beyond a run's originals; `modules` are allowed by name."""
+    entries = [entry for entry in read_entries(path, modules=modules) if not entry.original]
+    if not entries:
+        raise InputError(
+            f"{path} holds no environment beyond a run's originals, so there is nothing to learn from; "
+            "run `evoenv synth` or `evoenv train` until something is admitted, or use --corpus"
+        )
+    return entries
+
+
+def still_valid(
+    path: Path, entries: Sequence[PoolEntry], sandbox: Sandbox, progress: Progress | None = None
+) -> list[PoolEntry]:
+    """Those that reach L5 here and now, whatever was recorded of them."""
+    found = judged([replace(entry, report=NOT_JUDGED) for entry in entries], sandbox, progress)
+    usable = [entry for entry in found if entry.report.layer == 5]
+    if not usable:
+        first = found[0].report
+        why = first.findings[0] if first.findings else None
+        raise InputError(
+            f"none of the {len(entries)} environments in {path} reaches L5 any more (the first stops at "
+            f"L{first.layer}: {why.code if why else 'no finding'}); check them with `evoenv validate`"
+        )
+    for entry in found:
+        if entry.report.layer < 5:
+            logger.warning("%s (%s) no longer reaches L5 and is left out", entry.name, entry.id)
+    return usable
+
+
 class RunPairs:
     """Pairs from a run, a packed pool or a folder of environments."""
 
-    def __init__(self, path: Path, recipe: DataRecipe, seed: int, sandbox: Sandbox) -> None:
+    def __init__(
+        self,
+        path: Path,
+        recipe: DataRecipe,
+        seed: int,
+        sandbox: Sandbox,
+        usable: Sequence[PoolEntry] | None = None,
+        *,
+        refused: int = 0,
+    ) -> None:
+        """`usable`: what `still_valid` says of them, `refused` how many it left out; found here where not given."""
         self.path, self.recipe, self.seed = path, recipe, seed
-        entries = [entry for entry in load_entries(path, sandbox=sandbox) if not entry.original]
-        if not entries:
-            raise InputError(
-                f"{path} holds no environment beyond a run's originals, so there is nothing to learn from; "
-                "run `evoenv synth` or `evoenv train` until something is admitted, or use --corpus"
-            )
-        usable = self._still_valid(entries, sandbox)
-        self.refused = len(entries) - len(usable)
+        if usable is None:
+            entries = entries_of(path)
+            usable = still_valid(path, entries, sandbox)
+            refused = len(entries) - len(usable)
+        self.refused = refused
         recorded = _recorded_responses(path, {entry.id for entry in usable})
         self._reviews = _recorded_reviews(path)
         material = []
@@ -70,9 +106,8 @@ class RunPairs:
             one = Material(entry, self._solve(entry, sandbox))
             one.solved += recorded.get(entry.id, [])
             material.append(one)
-        kept = material[::KEPT_FOR_MEASURING] if len(material) >= 2 * KEPT_FOR_MEASURING else []
-        self._held = kept or material
-        self._shown = [one for one in material if one not in kept]
+        self._kept = material[::KEPT_FOR_MEASURING] if len(material) >= 2 * KEPT_FOR_MEASURING else []
+        self._shown = [one for one in material if one not in self._kept]
         if len(self._shown) <= recipe.few_shot:
             raise InputError(
                 f"{path} has {len(self._shown)} environments that still reach L5; a generator pair needs "
@@ -80,23 +115,6 @@ class RunPairs:
             )
         if recipe.reviewer > 0 and not self._reviews:
             logger.warning("%s holds no reviews to learn from: the reviewer's share goes to the solver", path)
-
-    def _still_valid(self, entries: Sequence[PoolEntry], sandbox: Sandbox) -> list[PoolEntry]:
-        with ThreadPoolExecutor(sandbox.workers) as threads:
-            found = threads.map(lambda entry: validate(entry.source, sandbox), entries)
-            reports = {entry.id: report for entry, report in zip(entries, found, strict=True)}
-        usable = [entry for entry in entries if reports[entry.id].layer == 5]
-        if not usable:
-            first = reports[entries[0].id]
-            why = first.findings[0] if first.findings else None
-            raise InputError(
-                f"none of the {len(entries)} environments in {self.path} reaches L5 any more (the first stops at "
-                f"L{first.layer}: {why.code if why else 'no finding'}); check them with `evoenv validate`"
-            )
-        for entry in entries:
-            if entry not in usable:
-                logger.warning("%s (%s) no longer reaches L5 and is left out", entry.name, entry.id)
-        return usable
 
     def _solve(self, entry: PoolEntry, sandbox: Sandbox) -> list[tuple[tuple[Message, ...], str]]:
         with sandbox.open(entry.source) as worker:
@@ -111,6 +129,11 @@ class RunPairs:
 
     # ------------------------------------------------------------------ the port
 
+    def own_suite(self) -> tuple[str, list[PoolEntry]]:
+        """What the solver is measured on: the environments kept for it, or where there are too few all of them."""
+        name = "environments kept for measuring" if self._kept else "environments shown"
+        return name, [one.entry for one in self._kept or self._shown]
+
     def sources(self) -> list[str]:
         return [one.entry.source for one in self._shown]
 
@@ -120,7 +143,7 @@ class RunPairs:
 
     def pair_of(self, role: RecipeRole, index: int) -> Pair:
         rng = random.Random(derive_seed("warm-start", self.seed, index, role))
-        material = self._held if index < 0 else self._shown
+        material = self._kept or self._shown if index < 0 else self._shown
         if role == "generator":
             target = rng.choice(material)
             others = [one for one in self._shown if one is not target]
@@ -139,7 +162,7 @@ class RunPairs:
         return {
             "kind": "run",
             "environments": len(self._shown),
-            "kept_for_measuring": len(self._held) if self._held is not self._shown else 0,
+            "kept_for_measuring": len(self._kept),
             "no_longer_valid": self.refused,
             "solver_pairs": sum(len(one.solved) for one in self._shown),
             "reviews": len(self._reviews),

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from evoenv.durable import whole_directory
 from evoenv.errors import ModelError
 from evoenv.training import checkpoints
 from evoenv.training.allocator import return_large_blocks
@@ -164,7 +165,8 @@ class SupervisedLearner:
                 whole = whole.merge_and_unload()
             if dtype is not None:
                 whole = whole.to(dtype)
-            whole.save_pretrained(directory)
-            tokenizer.save_pretrained(directory)
-            if self.lora:
-                self.model.save_pretrained(directory / "adapter")
+            with whole_directory(directory) as place:
+                whole.save_pretrained(place)
+                tokenizer.save_pretrained(place)
+                if self.lora:
+                    self.model.save_pretrained(place / "adapter")

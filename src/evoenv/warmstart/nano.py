@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from evoenv.durable import whole_directory
 from evoenv.policy.fetch import require_local_extra
 from evoenv.policy.tiny import SPECIAL_TOKENS, wrap_tokenizer
 
@@ -71,8 +72,7 @@ def save_start(model: Any, tokenizer: Any, directory: Path) -> Path:
     """Model and tokenizer as any transformers model is kept."""
     from evoenv.policy.loading import quiet_transformers
 
-    directory.mkdir(parents=True, exist_ok=True)
-    with quiet_transformers():
-        model.save_pretrained(directory)
-        tokenizer.save_pretrained(directory)
+    with whole_directory(directory) as place, quiet_transformers():
+        model.save_pretrained(place)
+        tokenizer.save_pretrained(place)
     return directory

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from evoenv.durable import write_document
+from evoenv.durable import whole_directory, write_document
 from evoenv.errors import ConfigError, InputError
 from evoenv.warmstart.encoding import batches, encode_pair
 from evoenv.warmstart.learner import SupervisedLearner, rate_at
@@ -29,6 +29,7 @@ from evoenv.warmstart.pairs import ROLES, CorpusPairs, PairSource
 from evoenv.warmstart.recipe import Recipe, read_recipe
 
 NEW = "new"
+NEW_NEEDS_CORPUS = "a model from nothing learns its tokenizer on the corpus; use --corpus with it"
 RECIPE, RECORD, CHECKPOINT, START, MODEL = "recipe.json", "warm-start.json", "checkpoint", "start", "model"
 SAVE_SECONDS = 120.0
 TOKENIZER_PAIRS = 4000
@@ -38,7 +39,7 @@ STAGE_RECORD = ("recipe", "data", "losses", "checks", "seconds", "progress")
 
 @dataclass
 class Progress:
-    """What a watcher is told after every step."""
+    """What a watcher is told after every step, and once more with what was measured where that was due."""
 
     tokens: int
     total: int
@@ -50,7 +51,11 @@ class Progress:
 
 Watch = Callable[[Progress], None]
 Measure = Callable[[Any, Any, int], dict[str, Any]]
-"""(model, tokenizer, tokens so far) -> abilities."""
+"""(model, tokenizer, tokens so far) -> abilities. May raise Stopped."""
+
+
+class Stopped(Exception):
+    """A stop was requested while something was measured; all that was learnt is kept."""
 
 
 def begin(directory: Path, recipe: Recipe, model: str, data: str) -> None:
@@ -83,15 +88,30 @@ def open_model(directory: Path, recipe: Recipe, model: str, source: PairSource) 
         path = directory / START
         if not (path / "config.json").is_file():
             if not isinstance(source, CorpusPairs):
-                raise ConfigError("a model from nothing learns its tokenizer on the corpus; use --corpus with it")
+                raise ConfigError(NEW_NEEDS_CORPUS)
             tokenizer = learn_tokenizer(tokenizer_texts(source, recipe), recipe.shape.vocabulary)
             save_start(build_model(tokenizer, recipe.shape.llama(), recipe.seed), tokenizer, path)
     else:
         path = resolve_model(model)
     tokenizer = load_tokenizer(path)
     loaded = load_model(path, resolve_device("auto"), recipe.learn.dtype)
-    check_tokenizer(loaded, tokenizer, str(path))
+    check_tokenizer(int(loaded.get_input_embeddings().weight.shape[0]), tokenizer, str(path))
     return loaded, tokenizer
+
+
+def check_model(model: str, data_is_corpus: bool) -> None:
+    """Refuse what cannot be taught before anything is made or composed."""
+    if model == NEW:
+        if not data_is_corpus:
+            raise ConfigError(NEW_NEEDS_CORPUS)
+        return
+    from evoenv.policy.models import load_tokenizer, resolve_model
+
+    path = resolve_model(model)
+    shape = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    rows = shape.get("vocab_size") or shape.get("text_config", {}).get("vocab_size")
+    if rows:  # else loading the model tells
+        check_tokenizer(int(rows), load_tokenizer(path), str(path))
 
 
 def tokenizer_texts(source: CorpusPairs, recipe: Recipe) -> list[str]:
@@ -103,9 +123,8 @@ def tokenizer_texts(source: CorpusPairs, recipe: Recipe) -> list[str]:
     return texts
 
 
-def check_tokenizer(model: Any, tokenizer: Any, where: str) -> None:
-    """Refuse, before work starts, a tokenizer that names tokens the model does not have."""
-    rows = int(model.get_input_embeddings().weight.shape[0])
+def check_tokenizer(rows: int, tokenizer: Any, where: str) -> None:
+    """Refuse a tokenizer that names tokens beyond the model's embeddings, of which there are `rows`."""
     largest = max(tokenizer.get_vocab().values(), default=0)
     if largest >= rows:
         raise ConfigError(
@@ -159,37 +178,49 @@ def warm_start(
         learner.save(checkpoint, record)
         write_document(directory / RECORD, {**_asked(directory), **record, "progress": learner.progress})
 
-    began = saved = time.monotonic()
+    def check_is_due() -> bool:
+        done, last = learner.progress["tokens"], max((one["tokens"] for one in record["checks"]), default=0)
+        every = recipe.checks.every_tokens
+        return done > last and (done >= recipe.learn.tokens or done // every > last // every)
+
+    def tell(loss: float, found: dict[str, Any] | None = None) -> None:
+        if watch is not None:
+            rate = learner.progress["tokens"] / max(record["seconds"], 1e-9)
+            told = Progress(learner.progress["tokens"], recipe.learn.tokens, loss, rate)
+            if found is not None:
+                told.held_out, told.abilities = found["held_out_loss"], found.get("abilities", {})
+            watch(told)
+
     stream = batches(source, tokenizer, recipe.data, recipe.learn.batch_tokens, learner.progress["next_index"])
-    while learner.progress["tokens"] < recipe.learn.tokens:
+    saved = time.monotonic()
+    while True:
+        if check_is_due():  # also after a stop in the middle of the last one
+            keep()
+            try:
+                found = check()
+            except Stopped:
+                return None
+            keep()
+            saved = time.monotonic()
+            tell(record["losses"][-1][1], found)
+        if learner.progress["tokens"] >= recipe.learn.tokens:
+            break
         if stop is not None and stop.is_set():
             keep()
             return None
+        began = time.monotonic()
         batch = next(stream)
         rate = rate_at(recipe.learn, learner.progress["tokens"])
         loss = learner.step(batch.rows)
         learner.progress["next_index"] = batch.next_index
         learner.progress["skipped"] += batch.skipped
-        record["losses"].append([learner.progress["tokens"], round(loss, 5), rate])
         now = time.monotonic()
+        record["losses"].append([learner.progress["tokens"], round(loss, 5), rate])
         record["seconds"] += now - began
-        began = now
-        told = Progress(
-            learner.progress["tokens"], recipe.learn.tokens, loss, learner.progress["tokens"] / record["seconds"]
-        )
-        last = learner.progress["tokens"] >= recipe.learn.tokens
-        due = learner.progress["tokens"] // recipe.checks.every_tokens
-        if last or due > (learner.progress["tokens"] - batch.tokens) // recipe.checks.every_tokens:
-            found = check()
-            told.held_out, told.abilities = found["held_out_loss"], found.get("abilities", {})
-            began = time.monotonic()
-            keep()
-            saved = began
-        elif now - saved > SAVE_SECONDS:
+        tell(loss)
+        if now - saved > SAVE_SECONDS:
             keep()
             saved = now
-        if watch is not None:
-            watch(told)
     learner.write_model(directory / MODEL, tokenizer)
     write_document(directory / RECORD, {**_asked(directory), **record, "progress": learner.progress, "finished": True})
     return record
@@ -228,7 +259,8 @@ def warm_start_in_stages(
                 return None
         records.append(json.loads((place / RECORD).read_text(encoding="utf-8")))
         model = str(place / MODEL)
-    shutil.copytree(model, directory / MODEL, dirs_exist_ok=True)
+    with whole_directory(directory / MODEL) as whole:
+        shutil.copytree(model, whole, dirs_exist_ok=True)
     last = records[-1]
     parts = [{key: one[key] for key in STAGE_RECORD} for one in records]
     write_document(

@@ -17,19 +17,29 @@ from evoenv.config import Section, TrainingConfig, parse_value
 from evoenv.errors import ConfigError
 
 RecipeRole = Literal["generator", "solver", "reviewer"]
+INSTANCES = 4
+"""Problems of one environment that the solver is measured on."""
 
 
 class ShapeRecipe(Section, frozen=True):
     """The model that is made where `--model new` asks for one."""
 
     vocabulary: int = 2048
-    tokenizer_programs: int = 4000
     hidden_size: int = 256
     intermediate_size: int = 768
     layers: int = 8
     heads: int = 8
     kv_heads: int = 4
     context: int = 4096
+
+    def __post_init__(self) -> None:
+        if min(self.vocabulary, self.hidden_size, self.intermediate_size, self.layers, self.kv_heads, self.context) < 1:
+            raise ValueError("shape: expected sizes and counts of 1 or more")
+        if self.heads < 1 or self.hidden_size % self.heads or self.heads % self.kv_heads:
+            raise ValueError(
+                f"shape.heads is {self.heads}; expected a divisor of shape.hidden_size ({self.hidden_size}) and a "
+                f"multiple of shape.kv_heads ({self.kv_heads})"
+            )
 
     def llama(self) -> dict[str, int]:
         """As transformers names it."""
@@ -91,6 +101,16 @@ class DataRecipe(Section, frozen=True):
                 f"data.programs is {self.programs} and data.difficulties {list(self.difficulties)}; "
                 "expected two programs or more, and levels of 0 or more"
             )
+        if not 0 <= self.few_shot < self.programs:
+            raise ValueError(
+                f"data.few_shot is {self.few_shot} and data.programs {self.programs}; expected at least one program "
+                "more than examples, and no negative number of them"
+            )
+        if not 0 <= self.worked <= 1 or self.max_tokens < 1 or self.first < 0:
+            raise ValueError(
+                f"got data.worked={self.worked}, data.max_tokens={self.max_tokens}, data.first={self.first}; expected "
+                "a share, 1 or more, and 0 or more (pairs below 0 are kept for measuring)"
+            )
 
 
 class LearningRecipe(Section, frozen=True):
@@ -120,6 +140,13 @@ class LearningRecipe(Section, frozen=True):
     def __post_init__(self) -> None:
         if self.tokens < 1 or self.batch_tokens < 1 or self.micro_batch_tokens < 1:
             raise ValueError("learn.tokens, learn.batch_tokens and learn.micro_batch_tokens: expected 1 or more")
+        if not self.learning_rate > 0 or not 0 <= self.final_rate <= 1 or not 0 <= self.warmup <= 1:
+            raise ValueError(
+                f"got learn.learning_rate={self.learning_rate}, learn.final_rate={self.final_rate}, learn.warmup="
+                f"{self.warmup}; expected a rate above 0, and shares"
+            )
+        if self.lora_rank < 0 or self.grad_clip < 0 or self.weight_decay < 0:
+            raise ValueError("learn.lora_rank, learn.grad_clip and learn.weight_decay: expected 0 or more")
 
     def training(self) -> TrainingConfig:
         """The part that the optimiser and LoRA understand."""
@@ -150,6 +177,17 @@ class ChecksRecipe(Section, frozen=True):
     solver_tokens: int = 200
     reviewer_tokens: int = 120
     temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.every_tokens < 1 or self.pairs < 1:
+            raise ValueError("checks.every_tokens and checks.pairs: expected 1 or more")
+        if min(self.candidates, self.reviews) < 0 or not (self.problems == 0 or self.problems >= INSTANCES):
+            raise ValueError(
+                f"got checks.candidates={self.candidates}, checks.problems={self.problems}, checks.reviews="
+                f"{self.reviews}; expected 0 (not measured) or more, of problems {INSTANCES} or more"
+            )
+        if min(self.generator_tokens, self.solver_tokens, self.reviewer_tokens) < 1 or self.temperature < 0:
+            raise ValueError("checks: expected 1 token or more for every role, and a temperature of 0 or more")
 
 
 class Recipe(Section, frozen=True):
