@@ -72,7 +72,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     driving.require_packages("numpy", "torch", "transformers")
     driving.check_minutes(arguments.minutes)
-    from evoenv.warmstart.process import begin, begun, check_model, warm_start_in_stages
+    from evoenv.warmstart.process import begin, begun, check_free, check_model, warm_start_in_stages
     from evoenv.warmstart.recipe import load_recipe
 
     directory: Path = arguments.output
@@ -87,23 +87,24 @@ def run(arguments: argparse.Namespace) -> int:
             raise InputError("say what to learn from: --corpus, or --from-run DIR")
         recipe = load_recipe(arguments.recipe or DEFAULT_RECIPE, arguments.overrides)
         model, data = arguments.model, CORPUS if arguments.corpus else str(arguments.from_run.absolute())
+        check_free(directory)
+        check_model(model, data == CORPUS)
     stages = recipe.stages()  # a mistake in a later stage is no news after an hour
     screen = console(stderr=True)
     with ExitStack() as stack:
         stack.enter_context(driving.logged(screen))
         modules = allowed_modules(arguments)
         found = stack.enter_context(_open_data(data, modules, allow_degraded=arguments.allow_degraded))
-        if not arguments.resume:
-            # Whatever is wrong with model or data is said before a directory is made.
-            check_model(model, data == CORPUS)
-            found.source(stages[0])
-            begin(directory, recipe, model, data)
-        view = View(screen, recipe.learn.tokens)
-        stack.callback(view.close)
 
         @cache
         def source_of(number: int) -> PairSource:
             return found.source(stages[number])
+
+        if not arguments.resume:
+            source_of(0)  # whatever is wrong with the data is said before a directory is made
+            begin(directory, recipe, model, data)
+        view = View(screen, recipe.learn.tokens)
+        stack.callback(view.close)
 
         def prepare(number: int) -> tuple[PairSource, Measure | None] | None:
             needed = range(number, -1, -1) if not arguments.no_abilities else [number]

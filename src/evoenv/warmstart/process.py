@@ -60,13 +60,17 @@ class Stopped(Exception):
 
 def begin(directory: Path, recipe: Recipe, model: str, data: str) -> None:
     """A new directory that remembers what was asked for."""
-    if (directory / RECIPE).exists():
-        raise InputError(f"{directory} already holds a warm start; continue it with --resume, or choose another -o")
+    check_free(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"no warm start can be made in {directory}: {error.strerror}; choose another -o") from error
     write_document(directory / RECIPE, {"recipe": msgspec.to_builtins(recipe), "model": model, "data": data})
+
+
+def check_free(directory: Path) -> None:
+    if (directory / RECIPE).exists():
+        raise InputError(f"{directory} already holds a warm start; continue it with --resume, or choose another -o")
 
 
 def begun(directory: Path) -> tuple[Recipe, str, str]:
