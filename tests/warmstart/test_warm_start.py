@@ -215,7 +215,8 @@ def test_misuse_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[
         (["-o", str(tmp_path / "a"), "--model", "new"], "--corpus, or --from-run"),
         (["-o", str(tmp_path / "a"), "--resume"], "no warm start"),
         (["-o", str(tmp_path / "a"), "--model", "new", "--corpus", "--recipe", "none"], "no recipe 'none'"),
-        (["-o", str(tmp_path / "a"), "--model", "new", "--from-run", str(tmp_path / "gone")], "gone"),
+        (["-o", str(tmp_path / "a"), "--model", "new", "--from-run", str(tmp_path / "gone")], "use --corpus with it"),
+        (["-o", str(tmp_path / "a"), "--model", "tiny-test", "--from-run", str(tmp_path / "gone")], "gone"),
         (["-o", str(tmp_path / "a"), "--resume", "--recipe", "nano"], "keeps its model, data and recipe"),
     ]
     for arguments, expected in cases:
@@ -244,6 +245,8 @@ def test_a_directory_in_use_is_not_overwritten(
 ) -> None:
     with pytest.raises(InputError, match="--resume"):
         begin(finished, recipe, "new", "corpus")
+    assert main(["warm-start", "--model", "nowhere/to-be-found", "--corpus", "-o", str(finished)]) == 2
+    assert "already holds a warm start" in capsys.readouterr().err
 
 
 @pytest.fixture
