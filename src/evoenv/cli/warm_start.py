@@ -111,6 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
             source, *before = (source_of(stage) for stage in needed)
             if not all(compose(one, view.bar, view.stop) for one in (source, *before)):
                 return None
+            view.preparing()
             if arguments.no_abilities:
                 return source, None
             return source, _measure(found.sandbox, stages[number], source, before, view.measuring)
@@ -246,6 +247,10 @@ class View:
             self._said = time.monotonic()
             self.screen.print(f"{told.tokens:,} of {told.total:,} tokens  {facts}", markup=False, soft_wrap=True)
 
+    def preparing(self) -> None:
+        """Before the first step: a tokenizer may have to be learnt, a model loaded, what was shown indexed."""
+        self.bar.update(self._task, completed=0, facts="preparing model and data")
+
     def measuring(self, what: str) -> None:
         """Says what is measured next; here a stop is heard, too."""
         from evoenv.warmstart.process import Stopped
@@ -298,7 +303,9 @@ def ability_rows(abilities: dict[str, Any]) -> list[tuple[str, str]]:
             if isinstance(value, dict) and "accuracy" in value:
                 shown = f"{value['accuracy']:.1%} ({value['low']:.1%} to {value['high']:.1%})"
                 shown += f"; chance {value['chance']:.1%}" if "chance" in value else ""
+            elif isinstance(value, dict):  # candidates by the layer that they reach
+                shown = ", ".join(f"L{layer}: {count}" for layer, count in value.items())
             else:
                 shown = f"{value:.1%}" if isinstance(value, float) else str(value)
-            rows.append((f"{role}: {name.replace('_', ' ')}", shown))
+            rows.append((f"{role}: {name.replace('_', ' ').replace('l5', 'L5')}", shown))
     return rows
