@@ -48,11 +48,9 @@ def whole_directory(path: Path) -> Iterator[Path]:
         os.replace(aside, path)
         sync(path.parent)
     except OSError as error:
-        shutil.rmtree(aside, ignore_errors=True)
         raise StoreError(f"cannot write {path}: {error}; free some space, or choose another place") from error
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)  # gone already where all went well
 
 
 def write_bytes(path: Path, data: bytes) -> None:

@@ -131,8 +131,9 @@ def funnel_by_step(plan: Plan, runs: Sequence[Run], axis: Axis) -> Figure | None
     figure, panels = _panels(1, len(named))
     for panel, (name, mine) in zip(panels, named, strict=True):
         _titled(panel, name, axis, "candidates per step")
+        tests = _tests(plan, name)
         for index, column in enumerate(FUNNEL):
-            if column in _tests(plan, name):
+            if column in tests:
                 points = [_points(run, column, axis, smooth=True) for run in mine]
                 _draw(panel, column, points, COLOURS[index % len(COLOURS)])
     return _finished(figure, panels)
