@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from evoenv.config import Config, load_config
-from evoenv.policy.embedder import MiniLMEmbedder
-from evoenv.policy.local.policy import LocalPolicy
-from evoenv.pool.store import Store
+from evoenv.engines.local.policy import LocalPolicy
+from evoenv.models.embedder import MiniLMEmbedder
 from evoenv.records import Decision
 from evoenv.run import create, prepare
 from evoenv.sandbox.host import Sandbox
 from evoenv.stages.admitting import decide
 from evoenv.stages.judgement import judge
 from evoenv.stages.synthesis import synthesise
+from evoenv.store.store import Store
 
 
 def fresh(config: Config, policy: LocalPolicy, sandbox: Sandbox, embedder: MiniLMEmbedder) -> list[Decision]:

@@ -33,18 +33,18 @@ from numpy.typing import NDArray
 from evoenv.admission.admission import Evaluated, decide_admissions
 from evoenv.admission.novelty import NoveltyCache, gamma, measure_batch
 from evoenv.config import Config, load_config
+from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.environment.seeds import seed_sources
 from evoenv.evolve import evolve
-from evoenv.policy.embedder import MiniLMEmbedder
-from evoenv.policy.scripted import ScriptedPolicy
-from evoenv.pool.store import Asked, EnvironmentRecord, Store
+from evoenv.models.embedder import MiniLMEmbedder
 from evoenv.presets import preset
 from evoenv.records import Candidate, Message, Request, Sample, ValidationReport, derive_seed, environment_id
 from evoenv.run import create, prepare
 from evoenv.sandbox.host import Sandbox
+from evoenv.store.store import Asked, EnvironmentRecord, Store
 
 if TYPE_CHECKING:
-    from evoenv.policy.local.policy import LocalPolicy
+    from evoenv.engines.local.policy import LocalPolicy
 
 DIMENSION = 384
 BATCH = 128
@@ -161,7 +161,7 @@ class SoundAuthor:
 
 
 def laptop(share: float) -> dict[str, float]:
-    from evoenv.policy.local.policy import LocalPolicy
+    from evoenv.engines.local.policy import LocalPolicy
 
     whole = load_config(preset("laptop"))
     cut = {

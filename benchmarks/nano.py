@@ -19,17 +19,17 @@ from typing import Any
 
 import torch
 
-from evoenv.admission.solver_prompt import solver_messages
 from evoenv.config import Config, load_config
 from evoenv.corpus import Author
-from evoenv.corpus.screen import load
-from evoenv.policy.embedder import MiniLMEmbedder
-from evoenv.policy.local.policy import LocalPolicy
-from evoenv.pool.store import Stage
+from evoenv.corpus.compose.screen import load
+from evoenv.engines.local.policy import LocalPolicy
+from evoenv.models.embedder import MiniLMEmbedder
 from evoenv.presets import preset
+from evoenv.prompts.solver import solver_messages
 from evoenv.records import Request, StepSummary
 from evoenv.run import advance, create, prepare
 from evoenv.sandbox.host import Sandbox
+from evoenv.store.store import Stage
 
 ROWS = 64
 RESPONSES = 512

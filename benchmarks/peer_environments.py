@@ -14,7 +14,7 @@ import sys
 import venv
 from pathlib import Path
 
-from evoenv.policy.cache import cache_root
+from evoenv.models.cache import cache_root
 
 TORCH = "torch==2.13.0"
 """Pinned: the CPU wheel is found only by its exact version."""

@@ -22,9 +22,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evoenv.policy.local.policy import LocalPolicy
-from evoenv.policy.local.prompts import encode_messages
-from evoenv.policy.models import load_model, load_tokenizer, resolve_model
+from evoenv.engines.local.policy import LocalPolicy
+from evoenv.engines.local.prompts import encode_messages
+from evoenv.models.resolve import load_model, load_tokenizer, resolve_model
 from evoenv.records import Message, Request
 
 WORDS = "list the numbers in order and then add every second one of them to the sum of the first".split()

@@ -22,8 +22,8 @@ from typing import Any
 from peer_environments import TRL, peer_python
 
 from evoenv.config import TrainingConfig, load_config
-from evoenv.policy.local.policy import LocalPolicy
-from evoenv.policy.models import load_model, load_tokenizer, resolve_model
+from evoenv.engines.local.policy import LocalPolicy
+from evoenv.models.resolve import load_model, load_tokenizer, resolve_model
 from evoenv.records import Group, Message, Request, Role, Sample
 from evoenv.training.update import Trainer
 

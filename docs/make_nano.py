@@ -1,7 +1,7 @@
 """Ships a finished warm start as nano, and draws how it went.
 
-python docs/make_nano.py warm/nano    the weights (in bfloat16), the tokenizer and the record go into the package
-python docs/make_nano.py              docs/images/nano.png alone, from the record in the package
+python docs/make_nano.py warm/nano    weights (bfloat16) and tokenizer go into the package, the record into docs/nano
+python docs/make_nano.py              docs/images/nano.png alone, from the record
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 
 ROOT = Path(__file__).parents[1]
-SHIPPED = ROOT / "src/evoenv/policy/nano"
-RECORD = SHIPPED / "warm-start.json"
+SHIPPED = ROOT / "src/evoenv/models/nano"
+RECORD = ROOT / "docs/nano/warm-start.json"
 WINDOW = 4
 KEPT_LOSSES = 8
 """Of so many training losses one is kept."""
@@ -36,8 +36,8 @@ def main() -> None:
 def ship(directory: Path) -> None:
     import torch
 
-    from evoenv.policy.loading import quiet_transformers
-    from evoenv.policy.models import load_model, load_tokenizer, resolve_device
+    from evoenv.models.loading import quiet_transformers
+    from evoenv.models.resolve import load_model, load_tokenizer, resolve_device
     from evoenv.warmstart.process import STAGE_RECORD
 
     record = json.loads((directory / "warm-start.json").read_text(encoding="utf-8"))

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["tests.tiny_models"]
+
 settings.register_profile("thorough", deadline=None)
 settings.register_profile("inner-loop", deadline=None, max_examples=25)
 
@@ -24,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 WHOLE_MODULES = (
-    "audit/test_audit_command",
+    "review_audit/test_audit_command",
     "cli/test_environment_commands",
     "cli/test_train_synth",
     "curricula/test_comparison",

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from evoenv.errors import ConfigError
-from evoenv.pool.store import Store
 from evoenv.records import StepSummary
+from evoenv.store.store import Store
 from evoenv.writers import MetricWriters, check_writers
 
 FIRST = {"solver/score": 0.25, "generator/reward": -1.0}

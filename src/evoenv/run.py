@@ -18,18 +18,17 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from evoenv.admission.generator_prompt import GENERATOR_PROMPTS
 from evoenv.admission.novelty import clean_generate_body
-from evoenv.admission.review import REVIEW_PROMPT
-from evoenv.admission.solver_prompt import SOLVER_PROMPT
 from evoenv.config import Config, load_config, to_mapping
 from evoenv.curricula import curriculum_of
-from evoenv.curricula.environment_sets import load_environments
 from evoenv.durable import write_bytes
+from evoenv.environment.sets import load_environments
 from evoenv.errors import BudgetExhausted, ConfigError, InputError
-from evoenv.pool.store import EnvironmentRecord, Store
 from evoenv.pool.tags import prototypes_of, tags_of
 from evoenv.ports import Embedder, Policy
+from evoenv.prompts.generator import GENERATOR_PROMPTS
+from evoenv.prompts.review import REVIEW_PROMPT
+from evoenv.prompts.solver import SOLVER_PROMPT
 from evoenv.records import StepSummary, environment_id
 from evoenv.sandbox.host import Sandbox
 from evoenv.sandbox.pool import WorkerPool
@@ -37,6 +36,7 @@ from evoenv.stages.budget import is_finished
 from evoenv.stages.context import Observer, Run, RunStopped, Unobserved
 from evoenv.stages.learning import restore_policy
 from evoenv.stages.sampling import save_spending
+from evoenv.store.store import EnvironmentRecord, Store
 
 logger = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from functools import partial
 from typing import Any, Protocol
 
 from evoenv.errors import ConfigError
-from evoenv.pool.store import Store
 from evoenv.records import StepSummary
 from evoenv.stages.context import Unobserved
+from evoenv.store.store import Store
 
 logger = logging.getLogger(__name__)
 

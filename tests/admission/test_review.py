@@ -4,14 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evoenv.admission.review import (
-    Probe,
-    latent_table,
-    parse_verdict,
-    read_review,
-    review_messages,
-    review_passes,
-)
+from evoenv.admission.review import parse_verdict, read_review, review_passes
+from evoenv.prompts.review import Probe, latent_table, review_messages
 from evoenv.records import Instance, Review
 
 

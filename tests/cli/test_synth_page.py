@@ -10,7 +10,7 @@ import pytest
 from test_train_synth import SETTINGS, serving, stats
 
 from evoenv.cli import main
-from evoenv.pool.store import Store
+from evoenv.store.store import Store
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

@@ -14,8 +14,8 @@ import pytest
 from loop_support import configuration
 
 from evoenv.cli import main
-from evoenv.pool.store import Store
 from evoenv.run import create
+from evoenv.store.store import Store
 
 TINY = ("--preset", "tiny-test")
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from evoenv.cli import main
-from evoenv.pool.store import Store
+from evoenv.store.store import Store
 
 pytestmark = pytest.mark.sandbox
 

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from evoenv.corpus import FAMILIES, HELD_OUT, Author, families
-from evoenv.corpus.catalogue import BASIC, COMPUTATIONS, PAIRED
-from evoenv.corpus.screen import answer_text, load
+from evoenv.corpus.catalogue.families import BASIC, COMPUTATIONS, PAIRED
+from evoenv.corpus.compose.screen import answer_text, load
 from evoenv.errors import InputError
 from evoenv.sandbox.host import Sandbox
 from evoenv.validation.validate import validate

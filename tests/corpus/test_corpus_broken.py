@@ -7,8 +7,8 @@ from collections import defaultdict
 import pytest
 
 from evoenv.corpus import FAULTS, Author, Broken, break_program, broken_variants, worked_solution
-from evoenv.corpus.catalogue import COMPUTATIONS
-from evoenv.corpus.screen import answer_text, load
+from evoenv.corpus.catalogue.families import COMPUTATIONS
+from evoenv.corpus.compose.screen import answer_text, load
 from evoenv.environment.answers import extract_answer
 from evoenv.errors import InputError
 from evoenv.sandbox.host import Sandbox

@@ -19,13 +19,13 @@ from evoenv.corpus import (
     corpus_index,
     is_verbatim,
     normalised,
-    read,
+    read_environment,
 )
-from evoenv.corpus.catalogue import COMPUTATIONS
-from evoenv.corpus.reading import ReadStep
-from evoenv.corpus.rewriting import template_of, with_template
-from evoenv.corpus.screen import load
-from evoenv.corpus.wording import meanings, read_words, split_sentences
+from evoenv.corpus.catalogue.families import COMPUTATIONS
+from evoenv.corpus.compose.rewriting import template_of, with_template
+from evoenv.corpus.compose.screen import load
+from evoenv.corpus.read.code import ReadStep
+from evoenv.corpus.read.words import meanings, read_words, split_sentences
 from evoenv.environment.seeds import seed_sources
 
 POWER = """import random
@@ -88,7 +88,7 @@ class Squares(VerifiableEnvironment):
 )
 def test_every_emitted_program_reads_back_as_what_it_was_made_of(seed: int, index: int, split: str) -> None:
     program = Author(seed, split).compose(index)  # type: ignore[arg-type]
-    reading = read(program.source)
+    reading = read_environment(program.source)
     assert reading.consistent is True, reading.reason
     assert reading.sampler == program.parts[0].name
     pieces = [piece.name for step in program.steps for piece in ReadStep(step.name).pieces()]
@@ -97,10 +97,10 @@ def test_every_emitted_program_reads_back_as_what_it_was_made_of(seed: int, inde
 
 
 def test_a_program_is_read_with_its_constants() -> None:
-    assert read(SQUARES) == Reading(
+    assert read_environment(SQUARES) == Reading(
         "ints/uniform", ("square", "top-sum(3)"), ("square", "top-sum(3)"), "exact", consistent=True
     )
-    assert read(POWER).quantity == ("power-modulo",)
+    assert read_environment(POWER).quantity == ("power-modulo",)
     assert combination(SQUARES) == ("ints/uniform", "square", "top-sum", "exact")
 
 
@@ -124,7 +124,7 @@ def test_a_program_is_read_with_its_constants() -> None:
 )
 def test_a_prompt_that_asks_for_something_else_is_inconsistent(old: str, new: str, fault: str, reason: str) -> None:
     assert old in SQUARES
-    reading = read(SQUARES.replace(old, new))
+    reading = read_environment(SQUARES.replace(old, new))
     assert reading.consistent is False
     assert reading.fault == fault
     assert reason in reading.reason
@@ -142,8 +142,8 @@ def test_a_prompt_that_asks_for_something_else_is_inconsistent(old: str, new: st
 )
 def test_values_in_the_wrong_place_are_inconsistent(old: str, new: str) -> None:
     assert old in POWER
-    assert read(POWER).consistent is True
-    assert read(POWER.replace(old, new)).consistent is False
+    assert read_environment(POWER).consistent is True
+    assert read_environment(POWER.replace(old, new)).consistent is False
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_values_in_the_wrong_place_are_inconsistent(old: str, new: str) -> None:
 )
 def test_what_is_not_made_of_known_parts_is_not_judged(old: str, new: str) -> None:
     assert old in SQUARES
-    reading = read(SQUARES.replace(old, new))
+    reading = read_environment(SQUARES.replace(old, new))
     assert reading.consistent is None
     assert reading.reason
 
@@ -171,12 +171,12 @@ def test_what_is_not_made_of_known_parts_is_not_judged(old: str, new: str) -> No
 def test_names_layout_and_docstrings_do_not_matter() -> None:
     renamed = SQUARES.replace("xs", "numbers").replace("ys", "second").replace("v * v for v in", "w * w for w in")
     renamed = renamed.replace("seed, difficulty):\n", 'seed, difficulty):\n        """Draws."""\n')
-    assert read(renamed).consistent is True
+    assert read_environment(renamed).consistent is True
     assert normalised(renamed.replace("Squares", "Other")) == normalised(SQUARES)
 
 
 def test_knobs_may_be_any_arithmetic_in_difficulty() -> None:
-    assert read(SQUARES.replace("4 + difficulty", "5 + 2 * difficulty ** 2 // 3")).consistent is True
+    assert read_environment(SQUARES.replace("4 + difficulty", "5 + 2 * difficulty ** 2 // 3")).consistent is True
 
 
 def test_wrong_words_of_every_kind_are_seen_in_generated_programs() -> None:
@@ -188,7 +188,7 @@ def test_wrong_words_of_every_kind_are_seen_in_generated_programs() -> None:
             broken = break_program(program, fault)
             if broken is not None:
                 seen[fault] += 1
-                assert read(broken.source).consistent is False, broken.source
+                assert read_environment(broken.source).consistent is False, broken.source
     assert seen["asks-other-quantity"] >= 30
     assert min(seen.values()) >= 1
     assert len(seen) == 5
@@ -235,7 +235,7 @@ def test_running_gives_up_on_small_numbers_that_ask_for_much_work() -> None:
 
 def test_the_seeds_are_read_without_a_guess() -> None:
     for source in seed_sources().values():
-        assert read(source).consistent is None
+        assert read_environment(source).consistent is None
 
 
 @given(data=st.data())
@@ -255,14 +255,14 @@ def test_nothing_makes_the_reader_raise(data: st.DataObject) -> None:
         else:
             lines.insert(i, lines[j])
     changed = "\n".join(lines)
-    assert read(changed).consistent in (True, False, None)
+    assert read_environment(changed).consistent in (True, False, None)
     combination(changed)
     normalised(changed)
 
 
 @pytest.mark.parametrize("text", ["", "class", "\x00", "x = " + "(" * 5000, "class A:\n    prompt_template = 3\n", "é"])
 def test_garbage_is_unreadable(text: str) -> None:
-    assert read(text).consistent is None
+    assert read_environment(text).consistent is None
     assert combination(text) == ()
     assert not is_verbatim(text, corpus_index([SQUARES]))
 
@@ -287,6 +287,6 @@ def test_a_copy_is_known_by_its_tree_and_a_new_number_makes_another() -> None:
 
 def test_the_order_of_introduction_does_not_matter() -> None:
     pieces = ["Square every number. ", "Add up the 3 largest numbers. ", "Give one integer.\n", "List: {xs}"]
-    assert read(with_template(SQUARES, pieces)).consistent is True
+    assert read_environment(with_template(SQUARES, pieces)).consistent is True
     assert split_sentences(template_of(SQUARES))[0] == "List: {xs}"
     assert [str(step) for step in read_words(template_of(SQUARES)).steps] == ["square", "top-sum(3)"]

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from evoenv.corpus import Author, worked_solution
-from evoenv.corpus.catalogue import COMPUTATIONS, PAIRED
-from evoenv.corpus.chains import run_chain, run_pieces
-from evoenv.corpus.parts import evaluate
-from evoenv.corpus.screen import load
+from evoenv.corpus.catalogue.families import COMPUTATIONS, PAIRED
+from evoenv.corpus.catalogue.parts import evaluate
+from evoenv.corpus.compose.chains import run_chain, run_pieces
+from evoenv.corpus.compose.screen import load
 
 Slots = dict[str, Any]
 

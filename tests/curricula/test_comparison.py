@@ -32,11 +32,11 @@ from evoenv.comparison.results import read_runs, write_results
 from evoenv.comparison.series import Run, from_csv, to_csv
 from evoenv.comparison.table import lines_of, mean_of, share, to_markdown
 from evoenv.config import load_config, to_mapping
-from evoenv.corpus import Author, break_program, read
+from evoenv.corpus import Author, break_program, read_environment
+from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.errors import InputError
-from evoenv.policy.scripted import ScriptedPolicy
-from evoenv.pool.store import Store
 from evoenv.records import Request
+from evoenv.store.store import Store
 
 # --------------------------------------------------------------------------- statistics
 
@@ -334,12 +334,14 @@ def test_a_finished_run_is_not_repeated_and_a_raised_budget_continues_it(tmp_pat
 @pytest.mark.sandbox
 def test_the_series_of_evoenv_has_the_funnel_and_what_the_oracle_says(tmp_path: Path, scripted: Scripts) -> None:
     program = next(
-        item for item in Author(5, "train").programs(50) if len(item.steps) == 2 and read(item.source).consistent
+        item
+        for item in Author(5, "train").programs(50)
+        if len(item.steps) == 2 and read_environment(item.source).consistent
     )
     faults = ("asks-other-quantity", "reference-shifted")
     other, shifted = (broken.source for fault in faults if (broken := break_program(program, fault)) is not None)
     # the one is read as inconsistent; the other's code is not made of known parts, and its words are run instead
-    assert [read(source).consistent for source in (program.source, other, shifted)] == [True, False, None]
+    assert [read_environment(source).consistent for source in (program.source, other, shifted)] == [True, False, None]
 
     def propose(request: Request, index: int) -> str:
         if request.role == "generator":

@@ -12,14 +12,14 @@ from loop_support import ORIGINALS, TableEmbedder, configuration, contents, resp
 
 from evoenv.config import Config
 from evoenv.curricula import check_curriculum
+from evoenv.engines.scripted import Fault, ScriptedPolicy
 from evoenv.errors import ConfigError, EvoEnvError, InputError, PolicyError
-from evoenv.policy.scripted import Fault, ScriptedPolicy
-from evoenv.pool.store import Store
 from evoenv.records import Request
 from evoenv.run import advance, create, prepare, reopen
 from evoenv.sandbox.host import Sandbox
 from evoenv.stages.budget import tokens_spent
 from evoenv.stages.context import Run
+from evoenv.store.store import Store
 
 pytestmark = pytest.mark.sandbox
 

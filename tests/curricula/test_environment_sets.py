@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from loop_support import ORIGINALS, configuration, open_run
 
-from evoenv.corpus import HELD_OUT, families, read
-from evoenv.curricula.environment_sets import load_environments
+from evoenv.corpus import HELD_OUT, families, read_environment
 from evoenv.environment.seeds import SEED_NAMES
+from evoenv.environment.sets import load_environments
 from evoenv.sandbox.host import Sandbox
 
 
@@ -20,7 +20,7 @@ def test_the_seeds_are_the_ten() -> None:
 def test_a_split_of_the_corpus_is_one_sound_program_of_each_of_its_families() -> None:
     found = load_environments("corpus:held-out")
     assert len(found) == len(families("held-out")) == len(HELD_OUT)
-    assert all(read(source).consistent for source in found.values())
+    assert all(read_environment(source).consistent for source in found.values())
     assert load_environments("corpus:held-out") == found
     assert len(load_environments("corpus:near")) == len(families("near"))
 

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from evoenv.engines.scripted import Fault, ScriptedPolicy
 from evoenv.evaluation import EnvironmentSuite, Evaluation, SuiteEnvironment, evaluate
-from evoenv.policy.scripted import Fault, ScriptedPolicy
 from evoenv.records import Request, environment_id
 from evoenv.sandbox.host import Sandbox
 

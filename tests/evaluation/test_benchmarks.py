@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.errors import InputError
 from evoenv.evaluation import BenchmarkSuite, Evaluation, Fields, benchmark_suite, evaluate, find_suite
 from evoenv.evaluation.benchmarks import chosen_option
-from evoenv.policy.scripted import ScriptedPolicy
 from evoenv.records import Request
 from evoenv.sandbox.host import Sandbox
 

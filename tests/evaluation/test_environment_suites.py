@@ -10,13 +10,13 @@ from evaluation_support import ADDING
 from loop_support import configuration
 
 from evoenv.corpus import HELD_OUT, Author
+from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.environment.seeds import SEED_NAMES
 from evoenv.errors import EvoEnvError, InputError
 from evoenv.evaluation import EnvironmentSuite, SuiteEnvironment, environment_suite, evaluate, find_suite
-from evoenv.policy.scripted import ScriptedPolicy
-from evoenv.pool.store import EnvironmentRecord
 from evoenv.run import create
 from evoenv.sandbox.host import Sandbox
+from evoenv.store.store import EnvironmentRecord
 
 ZOO = Path(__file__).parents[1] / "zoo"
 SMALL = {"difficulties": (0, 1), "instances": 2, "seed": 0}

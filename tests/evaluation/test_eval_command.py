@@ -17,9 +17,9 @@ from loop_support import configuration
 
 from evoenv.cli import main
 from evoenv.cli.eval import file_name, parse_levels
-from evoenv.policy.scripted import ScriptedPolicy
-from evoenv.pool.store import Store
+from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.run import create
+from evoenv.store.store import Store
 
 SMALL = ("--difficulties", "0,1", "--instances", "2", "--samples", "4", "--temperature", "1", "--max-tokens", "100")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from evaluation_support import ADDING, BROKEN, DYING, SAMPLING, run, solver, suite
 
+from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.errors import InputError, PolicyError, StoreError
 from evoenv.evaluation import evaluate
-from evoenv.policy.scripted import ScriptedPolicy
 from evoenv.records import Request, Sample
 from evoenv.sandbox.host import Sandbox
 

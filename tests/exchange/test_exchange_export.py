@@ -140,7 +140,7 @@ def test_the_hubs_classes() -> None:
 
 @pytest.mark.slow
 def test_a_run_is_exported_while_it_may_still_be_written(run_directory: Path, tmp_path: Path) -> None:
-    from evoenv.pool.store import Store
+    from evoenv.store.store import Store
 
     with Store.open(run_directory):  # the writer holds its lock
         said = json.loads(evoenv("export", run_directory, "--to", "jsonl", "-o", tmp_path / "all", "--json"))

@@ -84,7 +84,7 @@ def test_a_module_allowed_by_name_goes_all_the_way(folder: Path, tmp_path: Path)
 
 
 def test_a_run_keeps_the_modules_that_its_environments_were_allowed(tmp_path: Path, folder: Path) -> None:
-    from evoenv.pool.store import Store
+    from evoenv.store.store import Store
 
     evoenv(
         "import", folder / "numeric.py", "--run", tmp_path / "run", "--allow-module", "numpy", "--preset", "tiny-test"

@@ -65,7 +65,7 @@ def test_every_page_is_in_the_index() -> None:
 
 @pytest.fixture(scope="module")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    from evoenv.policy.tiny import build_tiny_policy
+    from evoenv.models.tiny import build_tiny_policy
 
     return str(build_tiny_policy(tmp_path_factory.mktemp("tiny"), "llama"))
 

@@ -16,9 +16,9 @@ from evoenv.errors import InputError
 from evoenv.exchange.bundle import PoolEntry, from_metadata, load_entries, to_metadata
 from evoenv.exchange.folder import read_pool, write_pool
 from evoenv.exchange.runs import extend_run, read_run
-from evoenv.pool.store import Store
 from evoenv.records import Calibration, Finding, ValidationReport
 from evoenv.sandbox.host import Sandbox
+from evoenv.store.store import Store
 
 texts = st.text(max_size=20)
 
@@ -98,8 +98,8 @@ def test_a_run_survives_the_folder_and_packs_to_the_same_bytes(run_directory: Pa
 def test_an_unpacked_run_goes_on(run_directory: Path, tmp_path: Path, sandbox: Sandbox) -> None:
     from loop_support import TableEmbedder, configuration, open_run, respond
 
+    from evoenv.engines.scripted import ScriptedPolicy
     from evoenv.exchange.runs import create_run
-    from evoenv.policy.scripted import ScriptedPolicy
     from evoenv.run import advance
 
     entries = load_entries(run_directory, sandbox=sandbox)

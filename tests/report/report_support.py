@@ -7,7 +7,6 @@ from pathlib import Path
 
 from evoenv.config import load_config, to_mapping
 from evoenv.environment.seeds import seed_sources
-from evoenv.pool.store import Asked, EnvironmentRecord, Purpose, Store
 from evoenv.pool.tags import tags_of
 from evoenv.records import (
     Calibration,
@@ -22,6 +21,7 @@ from evoenv.records import (
     Score,
     ValidationReport,
 )
+from evoenv.store.store import Asked, EnvironmentRecord, Purpose, Store
 from evoenv.validation.codes import CODES, finding
 
 SOURCE = '''

@@ -12,12 +12,12 @@ from report_support import add_candidate, begin, large_run
 
 from evoenv.cli import main
 from evoenv.config import load_config, to_mapping
-from evoenv.pool.store import Store
 from evoenv.records import Decision, ValidationReport
 from evoenv.report.figures import figures_of
 from evoenv.report.page import LISTED_AT_MOST
 from evoenv.report.reading import read_run
 from evoenv.report.write import write_report
+from evoenv.store.store import Store
 from evoenv.validation.codes import finding
 
 FIGURES = (

@@ -12,7 +12,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from report_support import begin
 
-from evoenv.pool.store import EnvironmentRecord, Store
 from evoenv.records import Novelty
 from evoenv.report.charts import Bars, Columns, Lines, Series, Tree, is_measured, nice_ticks, tick_words
 from evoenv.report.figures import figures_of
@@ -23,6 +22,7 @@ from evoenv.report.lineage import closest_parent, lay_out
 from evoenv.report.png import paint
 from evoenv.report.reading import Entry, RunData, read_run
 from evoenv.report.svg import draw
+from evoenv.store.store import EnvironmentRecord, Store
 
 
 @pytest.fixture(scope="module")

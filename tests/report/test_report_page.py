@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_support import ATTACKS
 
-from evoenv.admission.review import Probe, review_messages
-from evoenv.pool.store import Store
+from evoenv.prompts.review import Probe, review_messages
 from evoenv.records import Instance
 from evoenv.report.details import TEXT_CUT, collect, cut, read_evidence
 from evoenv.report.page import safe_json
 from evoenv.report.reading import read_run
 from evoenv.report.write import write_report
+from evoenv.store.store import Store
 
 
 class Outline(HTMLParser):

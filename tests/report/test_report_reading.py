@@ -9,10 +9,10 @@ import pytest
 from report_support import add_candidate, begin
 
 from evoenv.corpus import Author, break_program
-from evoenv.pool.store import EnvironmentRecord, Store
 from evoenv.records import Decision, Novelty, ValidationReport
 from evoenv.report.overview import overview_of
 from evoenv.report.reading import FUNNEL, REFUSED, STATES, Step, read_run
+from evoenv.store.store import EnvironmentRecord, Store
 from evoenv.validation.codes import finding
 
 

@@ -16,11 +16,11 @@ from textwrap import dedent
 import numpy as np
 
 from evoenv.config import Config, load_config
-from evoenv.policy.scripted import ScriptedPolicy
-from evoenv.pool.database import Database
-from evoenv.pool.store import Store
+from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.run import advance, create, prepare, reopen
 from evoenv.sandbox.host import Sandbox
+from evoenv.store.database import Database
+from evoenv.store.store import Store
 
 # --------------------------------------------------------------------------- environments
 

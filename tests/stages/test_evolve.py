@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from loop_support import ORIGINALS, SOURCES, configuration, open_run, respond
 
+from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.evolve import evolve
-from evoenv.policy.scripted import ScriptedPolicy
 from evoenv.records import environment_id
 
 pytestmark = pytest.mark.sandbox

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from loop_support import ORIGINALS, TableEmbedder, configuration, environment, open_run, respond
 
+from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.errors import ConfigError
 from evoenv.evolve import evolve
-from evoenv.policy.scripted import ScriptedPolicy
 from evoenv.run import create, prepare
 from evoenv.stages.synthesis import generator_requests, group_sizes
 

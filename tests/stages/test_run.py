@@ -8,8 +8,8 @@ import pytest
 from loop_support import ORIGINALS, TableEmbedder, configuration, contents, open_run, respond
 
 from evoenv.config import load_config
+from evoenv.engines.scripted import Fault, ScriptedPolicy
 from evoenv.errors import BudgetExhausted, ConfigError, InputError, PolicyError, StoreError
-from evoenv.policy.scripted import Fault, ScriptedPolicy
 from evoenv.run import advance, config_toml, create, prepare, reopen
 
 pytestmark = pytest.mark.sandbox

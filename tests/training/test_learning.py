@@ -10,8 +10,8 @@ import torch
 from training_support import sample_group, tiny_model
 
 from evoenv.config import ModelConfig, TrainingConfig
-from evoenv.policy.local.policy import LocalPolicy
-from evoenv.policy.tiny import build_tiny_policy
+from evoenv.engines.local.policy import LocalPolicy
+from evoenv.models.tiny import build_tiny_policy
 from evoenv.records import Group, Message, Request, Sample
 from evoenv.training.update import Trainer
 

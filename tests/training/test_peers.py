@@ -13,7 +13,7 @@ import torch
 from training_support import plain_logprobs, random_groups
 
 from evoenv.config import TrainingConfig
-from evoenv.policy.tiny import build_tiny_policy, build_tiny_tokenizer
+from evoenv.models.tiny import build_tiny_policy, build_tiny_tokenizer
 from evoenv.records import Group
 from evoenv.training.advantages import group_advantages
 from evoenv.training.update import Trainer

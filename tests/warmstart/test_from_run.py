@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from loop_support import configuration, open_run
 
-from evoenv.admission.generator_prompt import extract_source
 from evoenv.admission.review import parse_verdict
 from evoenv.cli import main
 from evoenv.corpus import Author
 from evoenv.environment.answers import extract_answer
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import modules_of
-from evoenv.pool.store import Store
+from evoenv.prompts.generator import extract_source
 from evoenv.records import Request, Sample
 from evoenv.run import advance
 from evoenv.sandbox.host import Sandbox
+from evoenv.store.store import Store
 from evoenv.warmstart.abilities import Abilities
 from evoenv.warmstart.from_run import RunPairs, entries_of, still_valid
 from evoenv.warmstart.recipe import DataRecipe, load_recipe

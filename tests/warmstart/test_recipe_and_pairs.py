@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from evoenv.admission.generator_prompt import extract_source
 from evoenv.admission.review import parse_verdict
-from evoenv.corpus import HELD_OUT, read
-from evoenv.corpus.screen import load
+from evoenv.corpus import HELD_OUT, read_environment
+from evoenv.corpus.compose.screen import load
 from evoenv.environment.answers import extract_answer
 from evoenv.errors import ConfigError, InputError
+from evoenv.prompts.generator import extract_source
 from evoenv.warmstart.learner import rate_at
 from evoenv.warmstart.pairs import ROLES, CorpusPairs, solve_program, withheld
 from evoenv.warmstart.recipe import DataRecipe, LearningRecipe, load_recipe, recipe_names
@@ -111,7 +111,7 @@ def test_review_pairs_are_half_sound_and_half_broken_and_the_oracle_agrees(pairs
         source = extract_source(pair.messages[0].content)
         assert source is not None
         if verdict == "accept":
-            assert read(source).consistent is True
+            assert read_environment(source).consistent is True
         verdicts.append(verdict)
     assert 15 <= verdicts.count("reject") <= 45
     assert set(verdicts) == {"accept", "reject"}

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from evoenv.policy.local.policy import LocalPolicy
-from evoenv.policy.models import load_model, load_tokenizer, resolve_device
+from evoenv.engines.local.policy import LocalPolicy
+from evoenv.models.resolve import load_model, load_tokenizer, resolve_device
 from evoenv.sandbox.host import Sandbox
 from evoenv.warmstart.abilities import Abilities
 from evoenv.warmstart.pairs import CorpusPairs

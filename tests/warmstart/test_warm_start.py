@@ -18,7 +18,7 @@ from evoenv.warmstart.recipe import Recipe, load_recipe, read_recipe
 
 torch = pytest.importorskip("torch")
 
-from evoenv.policy.models import load_model, load_tokenizer, resolve_device  # noqa: E402
+from evoenv.models.resolve import load_model, load_tokenizer, resolve_device  # noqa: E402
 from evoenv.warmstart.encoding import batches, encode_pair  # noqa: E402
 from evoenv.warmstart.nano import build_model, learn_tokenizer  # noqa: E402
 from evoenv.warmstart.pairs import CorpusPairs  # noqa: E402
@@ -256,7 +256,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def test_abilities_are_measured_in_every_role(finished: Path, source: CorpusPairs, sandbox: Sandbox) -> None:
-    from evoenv.policy.local.policy import LocalPolicy
+    from evoenv.engines.local.policy import LocalPolicy
     from evoenv.warmstart.abilities import Abilities
 
     few = load_recipe(

@@ -13,10 +13,10 @@ from evoenv.cli.common import console, print_json, visible
 from evoenv.errors import InputError
 
 if TYPE_CHECKING:
-    from evoenv.audit.labels import LabelledSet
-    from evoenv.audit.tables import Audit
     from evoenv.cli.eval_subject import Subject
     from evoenv.config import Config
+    from evoenv.review_audit.labels import LabelledSet
+    from evoenv.review_audit.tables import Audit
 
 MECHANICAL_FOLDER = Path("evaluations") / "mechanical"
 
@@ -60,7 +60,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     check(arguments)
-    from evoenv.audit.labels import read_set
+    from evoenv.review_audit.labels import read_set
 
     labelled = read_set(arguments.labels, count=arguments.count, seed=arguments.seed)
     if arguments.mechanical_only:
@@ -95,7 +95,7 @@ def settings(arguments: argparse.Namespace) -> Config:
     own = [] if arguments.reviews is None else [f"review.reviews={arguments.reviews}"]
     overrides = [*arguments.overrides, *own]
     if arguments.run_directory is not None:
-        from evoenv.pool.store import Store
+        from evoenv.store.store import Store
 
         with Store.read(arguments.run_directory) as store:
             return load_config(store.meta("config"), overrides=overrides)
@@ -124,11 +124,11 @@ def _model_settings(config: Config) -> list[str]:
 
 
 def audit(arguments: argparse.Namespace, labelled: LabelledSet, config: Config | None, subject: Subject | None) -> int:
-    from evoenv.audit.journal import Journal
-    from evoenv.audit.tables import summarise
-    from evoenv.audit.verdicts import check_mechanically, review_all
     from evoenv.cli.eval_view import ProgressBar
     from evoenv.pool.state import starting_level
+    from evoenv.review_audit.journal import Journal
+    from evoenv.review_audit.tables import summarise
+    from evoenv.review_audit.verdicts import check_mechanically, review_all
     from evoenv.sandbox.host import Sandbox
 
     screen = console(stderr=True)
@@ -174,8 +174,8 @@ def file_name(labelled: LabelledSet) -> str:
 def identity(labelled: LabelledSet, config: Config | None, model: Any, seed: int) -> dict[str, Any]:
     """What must not change between two sittings of one audit; the number of reviews may grow."""
     from evoenv import __version__
-    from evoenv.admission.review import REVIEW_PROMPT
     from evoenv.pool.state import starting_level
+    from evoenv.prompts.review import REVIEW_PROMPT
 
     # The digest says what is judged: one set may be spelt in several ways.
     found: dict[str, Any] = {"digest": labelled.digest, "evoenv": __version__, "seed": seed}
@@ -196,7 +196,7 @@ def show(found: Audit, label: str | None, reviews: int, results: Path) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from evoenv.audit.tables import DEPLOYED, table_text
+    from evoenv.review_audit.tables import DEPLOYED, table_text
 
     screen = console()
     items = found.labelled.items

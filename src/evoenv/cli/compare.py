@@ -179,7 +179,7 @@ def check_plan(plan: Plan) -> None:
     from evoenv.cli.train import check_trainable
     from evoenv.comparison.plan import config_of
     from evoenv.comparison.single import build_suites
-    from evoenv.policy.models import resolve_model
+    from evoenv.models.resolve import resolve_model
 
     first = {run.curriculum: run for run in reversed(plan.runs)}
     for one in first.values():

@@ -143,8 +143,8 @@ def _evoenv_version() -> str:
 
 def find_models() -> list[dict[str, Any]]:
     """The models that EvoEnv can name, and whether their weights are on this machine."""
-    from evoenv.policy.cache import cache_root
-    from evoenv.policy.registry import PACKAGED_MODELS
+    from evoenv.models.cache import cache_root
+    from evoenv.models.registry import PACKAGED_MODELS
 
     hub = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface") / "hub"
     models = []

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evoenv.cli.watching import Watch
-    from evoenv.pool.store import Store
     from evoenv.ports import Embedder, Policy
     from evoenv.sandbox.host import Sandbox
     from evoenv.stages.context import Run
+    from evoenv.store.store import Store
 
 HASHING_EMBEDDER = "hashing"
 INTERRUPTED = 130
@@ -76,7 +76,7 @@ def load(arguments: argparse.Namespace, default_preset: str | None, extra: Seque
 
 def resolve_run(arguments: argparse.Namespace, stem: str) -> Path:
     """The run's directory: as given, else a new one below `runs/`. Refused before any work where it cannot be used."""
-    from evoenv.pool.store import Store
+    from evoenv.store.store import Store
 
     if arguments.resume:
         if arguments.run_directory is None:
@@ -159,7 +159,7 @@ def open_sandbox(config: Config, *, allow_degraded: bool) -> Sandbox:
 
 
 def open_embedder(config: Config) -> Embedder:
-    from evoenv.policy.embedder import HashingEmbedder, MiniLMEmbedder
+    from evoenv.models.embedder import HashingEmbedder, MiniLMEmbedder
 
     if config.novelty.embedder == HASHING_EMBEDDER:
         return HashingEmbedder()
@@ -301,7 +301,7 @@ def resume_command(command: str, directory: Path) -> str:
 
 def last_event(store: Store) -> str:
     """The last stage that is done, in words."""
-    from evoenv.pool.store import STAGES
+    from evoenv.store.store import STAGES
 
     step = store.last_step() + 1
     done = [stage for stage in STAGES if store.stage_done(step, stage)]

@@ -50,7 +50,7 @@ def seed_rows() -> list[dict[str, Any]]:
 
 def run_rows(directory: Path) -> list[dict[str, Any]]:
     """The environments of a run, in the order of their admission."""
-    from evoenv.pool.store import Store
+    from evoenv.store.store import Store
 
     try:
         opened = Store.read(directory)

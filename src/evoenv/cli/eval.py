@@ -259,7 +259,7 @@ def file_name(text: str) -> str:
 
 def enter_in_run(directory: Path, step: int, evaluation: Evaluation, screen: Console) -> None:
     """The held-out accuracy of a step, where `evoenv report` finds it."""
-    from evoenv.pool.store import Store
+    from evoenv.store.store import Store
 
     accuracy = evaluation.accuracy
     if not accuracy.n:

@@ -51,7 +51,7 @@ def model_subject(arguments: argparse.Namespace) -> Subject:
 
 def run_subject(arguments: argparse.Namespace) -> Subject:
     from evoenv.config import load_config
-    from evoenv.pool.store import Store
+    from evoenv.store.store import Store
 
     directory: Path = arguments.run_directory
     if arguments.base_url:
@@ -84,7 +84,7 @@ def run_subject(arguments: argparse.Namespace) -> Subject:
             policy = sampling_policy(config)
             return policy, identity_of(policy, config.model.name, config.model.base_url)
         driving.require_packages("torch", "transformers")
-        from evoenv.policy.local.policy import LocalPolicy
+        from evoenv.engines.local.policy import LocalPolicy
 
         trained = LocalPolicy.open(config.model, config.training, seed=config.run.seed)
         trained.load(directory / "checkpoints" / name)

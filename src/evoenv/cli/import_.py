@@ -67,7 +67,7 @@ def check_place(arguments: argparse.Namespace) -> None:
     """Refuse, before any work, a place that cannot take environments."""
     from evoenv.exchange.export import check_output
     from evoenv.exchange.folder import POOL_NAME, read_pool
-    from evoenv.pool.database import is_run
+    from evoenv.store.database import is_run
 
     directory: Path = arguments.pool or arguments.run_directory
     if arguments.preset and (arguments.pool or is_run(directory)):
@@ -97,8 +97,8 @@ def land(arguments: argparse.Namespace, passed: Sequence[PoolEntry]) -> list[Poo
     from evoenv.config import load_config
     from evoenv.exchange.folder import extend_pool
     from evoenv.exchange.runs import create_run, extend_run
-    from evoenv.pool.database import is_run
     from evoenv.presets import preset
+    from evoenv.store.database import is_run
 
     if arguments.pool:
         return extend_pool(arguments.pool, passed)

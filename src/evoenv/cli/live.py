@@ -15,7 +15,7 @@ from rich.text import Text
 
 from evoenv.cli.watching import FUNNEL, Snapshot, Watch
 from evoenv.config import Config
-from evoenv.pool.store import STAGES, Stage, Store
+from evoenv.store.store import STAGES, Stage, Store
 from evoenv.wording import duration
 
 VERBS: dict[Stage, str] = {

@@ -38,8 +38,8 @@ def pack_pool(arguments: argparse.Namespace) -> int:
     from evoenv.exchange.checking import judged
     from evoenv.exchange.export import Staging, check_output
     from evoenv.exchange.folder import write_pool
-    from evoenv.pool.database import is_run
     from evoenv.sandbox.host import Sandbox
+    from evoenv.store.database import is_run
 
     if arguments.source != SEEDS and not is_run(Path(arguments.source)):
         raise InputError(

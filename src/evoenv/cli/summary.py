@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evoenv.cli.watching import FUNNEL, REFUSALS, funnel
-from evoenv.pool.store import Store
+from evoenv.store.store import Store
 from evoenv.validation.codes import CODES
 from evoenv.wording import duration, plural
 

@@ -160,9 +160,9 @@ def synthesise(
     arguments: argparse.Namespace, directory: Path, new: Config | None, own: list[str], screen: Console
 ) -> int:
     from evoenv.cli.summary import show_summary
-    from evoenv.pool.store import Store
     from evoenv.run import create, reopen
     from evoenv.stages.context import Run
+    from evoenv.store.store import Store
     from evoenv.writers import check_writers
 
     with ExitStack() as stack:
@@ -215,7 +215,7 @@ def batch_size(config: Config) -> int:
 
 def last_step(directory: Path, overrides: list[str]) -> list[str]:
     """The step at which the wanted number of candidates is reached, as a setting: earlier steps may have been short."""
-    from evoenv.pool.store import Store
+    from evoenv.store.store import Store
 
     with Store.read(directory) as store:
         config = load_config(store.meta("config"), overrides=overrides)
@@ -227,11 +227,11 @@ def last_step(directory: Path, overrides: list[str]) -> list[str]:
 def open_policy(config: Config) -> Policy:
     """The server, asked once whether it is there and knows the model; or a local model that only samples."""
     if not config.model.base_url:
-        from evoenv.policy.local.policy import LocalPolicy
+        from evoenv.engines.local.policy import LocalPolicy
 
         return LocalPolicy.open(config.model)
     driving.require_packages("httpx")
-    from evoenv.policy.endpoint import EndpointPolicy
+    from evoenv.engines.endpoint.policy import EndpointPolicy
 
     policy = EndpointPolicy(config.model, config.endpoint)
     policy.check()
@@ -243,8 +243,8 @@ def open_policy(config: Config) -> Policy:
 
 def dry_run(config: Config, screen: Console, *, allow_degraded: bool) -> int:
     """The first prompt as it would be sent, and what the run can cost at most."""
-    from evoenv.admission.generator_prompt import CHARS_PER_TOKEN
-    from evoenv.policy.scripted import ScriptedPolicy
+    from evoenv.engines.scripted import ScriptedPolicy
+    from evoenv.prompts.generator import CHARS_PER_TOKEN
     from evoenv.run import create, prepare
     from evoenv.stages.synthesis import generator_requests
 

@@ -12,8 +12,8 @@ from evoenv.errors import ConfigError
 
 if TYPE_CHECKING:
     from evoenv.config import Config
-    from evoenv.policy.local.policy import LocalPolicy
-    from evoenv.pool.store import Store
+    from evoenv.engines.local.policy import LocalPolicy
+    from evoenv.store.store import Store
 
 DEFAULT_PRESET = "nano"
 
@@ -95,6 +95,6 @@ def check_trainable(config: Config) -> None:
 
 
 def open_policy(config: Config) -> LocalPolicy:
-    from evoenv.policy.local.policy import LocalPolicy
+    from evoenv.engines.local.policy import LocalPolicy
 
     return LocalPolicy.open(config.model, config.training, seed=config.run.seed)

@@ -196,7 +196,7 @@ def _measure(
     sandbox: Sandbox, recipe: Recipe, source: PairSource, before: list[PairSource], tell: Callable[[str], None]
 ) -> Measure:
     """What measures abilities; what earlier stages showed counts as shown."""
-    from evoenv.policy.local.policy import LocalPolicy
+    from evoenv.engines.local.policy import LocalPolicy
     from evoenv.warmstart.abilities import Abilities
 
     found = Abilities(recipe, source, sandbox, before=before)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from evoenv.config import Config
-from evoenv.pool.store import Stage, Store
 from evoenv.records import StepSummary
 from evoenv.stages.context import Observer
+from evoenv.store.store import Stage, Store
 from evoenv.wording import duration, plural
 
 FUNNEL = ("proposed", "L1 source", "L2 runs", "L3 repeatable", "L4 varies", "L5 scorer", "review", "calibration")

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evoenv.corpus.consistency import agrees, read
-from evoenv.pool.store import Store
+from evoenv.corpus.read.consistency import agrees, read_environment
 from evoenv.records import Instance, derive_seed, environment_id
 from evoenv.sandbox.guest.codec import decode
 from evoenv.stages.budget import SAMPLED, TRAINED
+from evoenv.store.store import Store
 
 METRICS = {
     "train_score": "solver/score",
@@ -113,7 +113,7 @@ class _Oracle:
     def _consistent(self, source: str) -> bool | None:
         name = environment_id(source)
         if name not in self._known:
-            verdict = read(source).consistent
+            verdict = read_environment(source).consistent
             if verdict is None and self._instances is not None:
                 verdict = agrees(source, self._drawn(name, source))
             self._known[name] = verdict

@@ -33,12 +33,12 @@ from evoenv.comparison.series import Run, series, to_csv
 from evoenv.config import Config
 from evoenv.durable import write_bytes
 from evoenv.errors import EvoEnvError, InputError
-from evoenv.pool.store import Store
 from evoenv.stages.budget import is_finished, tokens_spent
+from evoenv.store.store import Store
 
 if TYPE_CHECKING:
+    from evoenv.engines.local.policy import LocalPolicy
     from evoenv.evaluation import Evaluation, Suite
-    from evoenv.policy.local.policy import LocalPolicy
     from evoenv.sandbox.host import Sandbox
 
 
@@ -104,7 +104,7 @@ class _Session:
     @property
     def policy(self) -> LocalPolicy:
         if self._policy is None:
-            from evoenv.policy.local.policy import LocalPolicy
+            from evoenv.engines.local.policy import LocalPolicy
 
             training = self.config.training if self.run.trains else None
             self._policy = LocalPolicy.open(self.config.model, training, seed=self.run.seed, progress=False)

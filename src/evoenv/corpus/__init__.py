@@ -1,16 +1,24 @@
 """The procedural author: sound environments from parts, broken ones with labels, and an oracle that tells them apart.
 
 Data for warm starts, tests and load. `Author` composes programs; `worked_solution` solves their instances step by step;
-`break_program` spoils them in a known way; `read` reads any source back into parts and says whether its prompt asks for
-what its code computes.
+`break_program` spoils them in a known way; `read_environment` reads any source back into parts and says whether its
+prompt asks for what its code computes.
 """
 
-from evoenv.corpus.author import Author, Program
-from evoenv.corpus.broken import FAULTS, Broken, break_program, broken_variants
-from evoenv.corpus.catalogue import BASIC, FAMILIES, HELD_OUT, Split, families
-from evoenv.corpus.consistency import Reading, agrees, combination, corpus_index, is_verbatim, normalised, read
-from evoenv.corpus.parts import Part
-from evoenv.corpus.worked import worked_solution
+from evoenv.corpus.catalogue.families import BASIC, FAMILIES, HELD_OUT, Split, families
+from evoenv.corpus.catalogue.parts import Part
+from evoenv.corpus.compose.author import Author, Program
+from evoenv.corpus.compose.worked import worked_solution
+from evoenv.corpus.faults.broken import FAULTS, Broken, break_program, broken_variants
+from evoenv.corpus.read.consistency import (
+    Reading,
+    agrees,
+    combination,
+    corpus_index,
+    is_verbatim,
+    normalised,
+    read_environment,
+)
 
 __all__ = [
     "BASIC",
@@ -31,6 +39,6 @@ __all__ = [
     "families",
     "is_verbatim",
     "normalised",
-    "read",
+    "read_environment",
     "worked_solution",
 ]

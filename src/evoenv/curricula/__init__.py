@@ -21,8 +21,8 @@ from pathlib import Path
 
 from evoenv.config import Config
 from evoenv.curricula import dapo, fixed, r_zero, rlve, untrained
-from evoenv.curricula.environment_sets import check_environments
 from evoenv.curricula.problems import read_problems
+from evoenv.environment.sets import check_environments
 from evoenv.errors import ConfigError
 from evoenv.evolve import evolve
 from evoenv.records import Group, StepSummary

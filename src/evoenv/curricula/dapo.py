@@ -19,12 +19,12 @@ from pathlib import Path
 
 from evoenv.admission.calibration import FULLY_RIGHT
 from evoenv.curricula.problems import answer_problems, numbered, read_problems
-from evoenv.pool.store import Store
 from evoenv.records import Group, StepSummary
 from evoenv.stages.context import Run
 from evoenv.stages.learning import learn
 from evoenv.stages.rotation import finish
 from evoenv.stages.solving import solved_groups, solver_metrics
+from evoenv.store.store import Store
 
 logger = logging.getLogger(__name__)
 

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evoenv.admission.solver_prompt import solver_messages
 from evoenv.curricula.equivalence import same_answer
 from evoenv.environment.answers import extract_answer
 from evoenv.errors import InputError
-from evoenv.pool.store import Asked
+from evoenv.prompts.solver import solver_messages
 from evoenv.records import Request, Score, derive_seed
 from evoenv.stages.context import Run
 from evoenv.stages.sampling import ask, prompt_tokens
+from evoenv.store.store import Asked
 
 
 @dataclass(frozen=True, slots=True)

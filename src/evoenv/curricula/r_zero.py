@@ -22,14 +22,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evoenv.admission.calibration import FULLY_RIGHT
-from evoenv.admission.solver_prompt import solver_messages
 from evoenv.config import CurriculumConfig
 from evoenv.curricula.equivalence import majority, same_answer
 from evoenv.curricula.problems import Problem, answer_problems
 from evoenv.curricula.repetition import cluster_sizes
 from evoenv.environment.answers import extract_answer
-from evoenv.pool.store import Asked, Store
-from evoenv.prompts import load_prompt
+from evoenv.prompts.solver import solver_messages
+from evoenv.prompts.texts import load_prompt
 from evoenv.records import (
     Calibration,
     Candidate,
@@ -46,6 +45,7 @@ from evoenv.stages.learning import learn
 from evoenv.stages.rotation import finish
 from evoenv.stages.sampling import ask, prompt_tokens
 from evoenv.stages.solving import solved_groups, solver_metrics
+from evoenv.store.store import Asked, Store
 
 CHALLENGER_PROMPT = "challenger_v1"
 KEPT, MALFORMED, TOO_HARD, TOO_EASY = "admitted", "malformed", "too-hard", "too-easy"

@@ -22,7 +22,7 @@ def read_source(path: Path) -> tuple[str, Finding | None]:
 
     What the user can mend by naming another file is an InputError; what is wrong inside is a finding.
     """
-    from evoenv.admission.generator_prompt import extract_source
+    from evoenv.prompts.generator import extract_source
     from evoenv.validation.codes import finding
     from evoenv.validation.l1_source import MAX_SOURCE_BYTES
 

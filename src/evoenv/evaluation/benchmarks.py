@@ -20,7 +20,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
-from evoenv.admission.solver_prompt import SOLVER_PROMPT, solver_messages
 from evoenv.environment.answers import extract_answer
 from evoenv.errors import InputError
 from evoenv.evaluation.mathematics import MathGrader, letter_of, normalised
@@ -33,7 +32,8 @@ from evoenv.evaluation.programs import (
     extract_program,
 )
 from evoenv.evaluation.suite import BadProblem, Problem, Verdict
-from evoenv.prompts import fenced, fill, load_prompt
+from evoenv.prompts.solver import SOLVER_PROMPT, solver_messages
+from evoenv.prompts.texts import fenced, fill, load_prompt
 from evoenv.records import Message
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, get_args
 
-from evoenv.admission.solver_prompt import SOLVER_PROMPT, solver_messages
 from evoenv.environment.answers import extract_answer
 from evoenv.environment.seeds import seed_sources
 from evoenv.errors import InputError
 from evoenv.evaluation.suite import BadProblem, Problem, Verdict
+from evoenv.prompts.solver import SOLVER_PROMPT, solver_messages
 from evoenv.records import Instance, derive_seed, environment_id
 from evoenv.sandbox.pool import WorkerPool
 
@@ -229,7 +229,7 @@ def _split(text: str) -> Split:
 
 def _pool(directory: Path) -> list[SuiteEnvironment]:
     """The active pool of a run; families are its environments' own names."""
-    from evoenv.pool.store import Store
+    from evoenv.store.store import Store
 
     with Store.read(directory) as store:
         active = [record for record in store.environments() if record.active]

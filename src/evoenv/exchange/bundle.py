@@ -186,7 +186,7 @@ def read_entries(
     pool from elsewhere cannot allow itself any.
     """
     from evoenv.exchange import folder, runs, sources
-    from evoenv.pool.database import is_run
+    from evoenv.store.database import is_run
 
     if str(path) == SEEDS and not Path(path).exists():
         return sources.seed_entries()

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from evoenv.admission.solver_prompt import solver_messages
 from evoenv.exchange.bundle import PoolEntry
 from evoenv.exchange.scorer.api import plain
+from evoenv.prompts.solver import solver_messages
 from evoenv.records import Instance, derive_seed
 from evoenv.sandbox.guest import codec
 from evoenv.sandbox.host import EnvironmentWorker, Sandbox

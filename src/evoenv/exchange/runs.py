@@ -13,8 +13,8 @@ from evoenv.environment.seeds import seed_sources
 from evoenv.errors import InputError, StoreError
 from evoenv.exchange.bundle import SEED_LICENCE, PoolEntry, from_metadata, modules_of, to_metadata
 from evoenv.pool.state import Difficulty, Member, PoolState
-from evoenv.pool.store import EnvironmentRecord, Store
 from evoenv.records import ValidationReport, environment_id
+from evoenv.store.store import EnvironmentRecord, Store
 
 if TYPE_CHECKING:
     from evoenv.config import Config

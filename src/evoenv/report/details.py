@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evoenv.admission.solver_prompt import SOLVER_PROMPT
-from evoenv.pool.store import Store
-from evoenv.prompts import load_prompt
+from evoenv.prompts.solver import SOLVER_PROMPT
+from evoenv.prompts.texts import load_prompt
 from evoenv.records import Candidate, Review, Score, ValidationReport, environment_id
 from evoenv.report.reading import Entry, RunData
+from evoenv.store.store import Store
 
 TEXT_BUDGET = 12_000_000
 """Characters of embedded texts: parsed in a fraction of a second, and a file that mail still carries."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evoenv.pool.store import EnvironmentRecord
 from evoenv.pool.tags import jaccard
 from evoenv.report.charts import Node, Tree
 from evoenv.report.reading import Entry, RunData
+from evoenv.store.store import EnvironmentRecord
 
 
 def closest_parent(entry: Entry, records: Mapping[str, EnvironmentRecord]) -> str | None:

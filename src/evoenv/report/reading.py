@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evoenv.admission.reward import NOVELTY_FROM_LAYER
-from evoenv.corpus.consistency import read
-from evoenv.pool.store import STAGES, EnvironmentRecord, Evaluation, Store
+from evoenv.corpus.read.consistency import read_environment
 from evoenv.pool.tags import tags_of
 from evoenv.records import Decision, Novelty, ValidationReport
+from evoenv.store.store import STAGES, EnvironmentRecord, Evaluation, Store
 from evoenv.training.advantages import has_zero_variance
 
 STATES: dict[str, str] = {
@@ -226,7 +226,7 @@ def _candidates(
             found = tags[key]
         passed = report is not None and report.passed
         if passed and source not in consistent:
-            consistent[source] = read(source).consistent
+            consistent[source] = read_environment(source).consistent
         yield Entry(
             id=candidate.id,
             name=(report.class_name if report else None) or candidate.id,

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from evoenv.durable import replace_file
 from evoenv.errors import InputError
-from evoenv.pool.store import Store
 from evoenv.report.charts import Cell, Figure, Table
 from evoenv.report.details import TEXT_BUDGET, collect
 from evoenv.report.figures import figures_of
 from evoenv.report.overview import Overview, overview_of
 from evoenv.report.page import render
 from evoenv.report.reading import RunData, read_run
+from evoenv.store.store import Store
 
 PAGE_NAME = "index.html"
 FIGURES = "figures"

@@ -12,11 +12,11 @@ from evoenv.admission.admission import REASONS, Evaluated, decide_admissions
 from evoenv.admission.novelty import Measured, clean_generate_body, gamma, measure_batch, update_repetition
 from evoenv.admission.review import review_passes
 from evoenv.admission.reward import NOVELTY_FROM_LAYER
-from evoenv.pool.store import Store
 from evoenv.records import Candidate, Decision, Group, environment_id
 from evoenv.stages.context import Run
 from evoenv.stages.judgement import Judged
 from evoenv.stages.synthesis import Proposed
+from evoenv.store.store import Store
 
 REPETITION, GAMMA = "novelty/repetition", "novelty/gamma"
 

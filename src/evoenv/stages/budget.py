@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evoenv.config import Config
-from evoenv.pool.store import Store
+from evoenv.store.store import Store
 
 SAMPLED, TRAINED = "tokens/sampled", "tokens/trained"
 _BY_ROLE = ("tokens/solver", "tokens/generator")

@@ -11,11 +11,11 @@ from typing import Protocol
 from evoenv.admission.novelty import NoveltyCache
 from evoenv.config import Config
 from evoenv.pool.state import PoolState
-from evoenv.pool.store import Stage, Store
 from evoenv.ports import Embedder, Policy
 from evoenv.records import StepSummary
 from evoenv.sandbox.host import Sandbox
 from evoenv.sandbox.pool import WorkerPool
+from evoenv.store.store import Stage, Store
 
 
 class Observer(Protocol):

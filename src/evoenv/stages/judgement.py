@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from evoenv.admission.calibration import calibrate, calibration_seeds
-from evoenv.admission.review import Probe, read_review
-from evoenv.admission.solver_prompt import solver_messages
+from evoenv.admission.review import read_review
 from evoenv.environment.answers import extract_answer
 from evoenv.pool.state import starting_level
-from evoenv.pool.store import Asked, SampleKey
+from evoenv.prompts.review import Probe
+from evoenv.prompts.solver import solver_messages
 from evoenv.records import (
     Calibration,
     Candidate,
@@ -29,6 +29,7 @@ from evoenv.stages.context import Run
 from evoenv.stages.reviewing import fitting_review, review_instances, review_probes
 from evoenv.stages.sampling import ask, prompt_tokens
 from evoenv.stages.synthesis import Proposed
+from evoenv.store.store import Asked, SampleKey
 
 
 @dataclass(frozen=True, slots=True)

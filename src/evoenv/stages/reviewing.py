@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from evoenv.admission.review import Probe, review_messages
+from evoenv.prompts.review import Probe, review_messages
 from evoenv.records import Instance, Message
 from evoenv.sandbox.host import EnvironmentWorker, Sandbox
 from evoenv.validation import probes

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from evoenv.pool import state
 from evoenv.pool.state import Outcome, PoolState
-from evoenv.pool.store import EnvironmentRecord
 from evoenv.pool.tags import is_prototype, tags_of
 from evoenv.records import Candidate, StepSummary, environment_id
 from evoenv.stages.budget import SAMPLED, TRAINED, trained_tokens
 from evoenv.stages.context import Run
 from evoenv.stages.synthesis import Proposed
+from evoenv.store.store import EnvironmentRecord
 
 
 def rotate(

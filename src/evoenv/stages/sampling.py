@@ -8,12 +8,12 @@ from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from evoenv.admission.generator_prompt import CHARS_PER_TOKEN
 from evoenv.errors import PolicyError
-from evoenv.pool.store import Asked, Purpose, SampleKey, Stage
 from evoenv.ports import CountsTokens, Policy
+from evoenv.prompts.generator import CHARS_PER_TOKEN
 from evoenv.records import Message, Request, Sample
 from evoenv.stages.context import Run
+from evoenv.store.store import Asked, Purpose, SampleKey, Stage
 
 SPENDING = "policy"
 SPENDING_KEPT_EVERY_S = 1.0

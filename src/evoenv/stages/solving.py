@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from evoenv.admission.calibration import FULLY_RIGHT
-from evoenv.admission.solver_prompt import solver_messages
 from evoenv.pool.state import Draw, Outcome, PoolState, draw, instance_seed
-from evoenv.pool.store import Asked, SampleKey, Store
+from evoenv.prompts.solver import solver_messages
 from evoenv.records import Group, Instance, Request, Sample, Score, derive_seed
 from evoenv.stages.context import Run
 from evoenv.stages.judgement import fits_solver, score_responses
 from evoenv.stages.sampling import ask
+from evoenv.store.store import Asked, SampleKey, Store
 from evoenv.training.advantages import has_zero_variance
 
 ATTEMPTS = 4

@@ -6,14 +6,14 @@ import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
-from evoenv.admission.generator_prompt import Example, choose_examples, extract_source, generator_messages
 from evoenv.config import Config
 from evoenv.errors import ConfigError
 from evoenv.pool.state import PoolState
-from evoenv.pool.store import Asked
+from evoenv.prompts.generator import Example, choose_examples, extract_source, generator_messages
 from evoenv.records import Candidate, Message, Request, Sample, ValidationReport, derive_seed
 from evoenv.stages.context import Run
 from evoenv.stages.sampling import ask, prompt_tokens
+from evoenv.store.store import Asked
 from evoenv.validation.codes import finding
 from evoenv.validation.validate import validate
 

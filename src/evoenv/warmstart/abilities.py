@@ -17,13 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
-from evoenv.admission.generator_prompt import extract_source
 from evoenv.admission.review import read_review
-from evoenv.admission.solver_prompt import solver_messages
-from evoenv.corpus import combination, corpus_index, is_verbatim, read
+from evoenv.corpus import combination, corpus_index, is_verbatim, read_environment
 from evoenv.environment.answers import extract_answer
 from evoenv.evaluation import environment_suite, estimate
 from evoenv.ports import Policy
+from evoenv.prompts.generator import extract_source
+from evoenv.prompts.solver import solver_messages
 from evoenv.records import Instance, Request, derive_seed
 from evoenv.sandbox.pool import WorkerPool
 from evoenv.validation.validate import validate
@@ -82,7 +82,7 @@ class Abilities:
             reports = list(threads.map(lambda text: validate(text, self.sandbox) if text else None, sources))
         layers = Counter(report.layer if report else 0 for report in reports)
         sound = [text for text, report in zip(sources, reports, strict=True) if text and report and report.layer == 5]
-        readings = [read(text).consistent for text in sound]
+        readings = [read_environment(text).consistent for text in sound]
         new = [text for text in sound if (made := combination(text)) and made not in self._combinations]
         return {
             "candidates": len(sources),

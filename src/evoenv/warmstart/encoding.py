@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from evoenv.engines.local.prompts import encode_messages
 from evoenv.errors import InputError
-from evoenv.policy.local.prompts import encode_messages
 from evoenv.training.batching import Row
 from evoenv.training.loss import ResponseWeight
 from evoenv.warmstart.pairs import Pair, PairSource

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evoenv.admission.review import review_passes
-from evoenv.admission.solver_prompt import solver_messages
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import NOT_JUDGED, PoolEntry, read_entries
 from evoenv.exchange.checking import Progress, judged
-from evoenv.pool.database import is_run
-from evoenv.pool.store import Store
+from evoenv.prompts.solver import solver_messages
 from evoenv.records import Message, Review, derive_seed
+from evoenv.store.database import is_run
+from evoenv.store.store import Store
 from evoenv.validation import probes
 from evoenv.validation.evidence import Drawn, Evidence
 from evoenv.warmstart.pairs import Pair, draw_role, generator_pair

@@ -152,7 +152,7 @@ class SupervisedLearner:
 
         Learnt in half precision, it is written in full: the next stage goes on from the optimiser's own copies.
         """
-        from evoenv.policy.loading import quiet_transformers
+        from evoenv.models.loading import quiet_transformers
 
         with quiet_transformers(), torch.no_grad():
             whole = copy.deepcopy(self.model)

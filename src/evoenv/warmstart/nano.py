@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from evoenv.durable import whole_directory
-from evoenv.policy.fetch import require_local_extra
-from evoenv.policy.tiny import SPECIAL_TOKENS, wrap_tokenizer
+from evoenv.models.fetch import require_local_extra
+from evoenv.models.tiny import SPECIAL_TOKENS, wrap_tokenizer
 
 PIECES = r"\d|\n[ ]*|[^\d\n]+"
 """Where no merge may cross: single digits, a line's end with the next line's indent, and the rest of a line."""
@@ -51,7 +51,7 @@ def build_model(tokenizer: Any, shape: dict[str, int], seed: int) -> Any:
     import torch
     from transformers import AutoModelForCausalLM, LlamaConfig
 
-    from evoenv.policy.loading import quiet_transformers
+    from evoenv.models.loading import quiet_transformers
 
     settings: dict[str, Any] = {
         "vocab_size": len(tokenizer),
@@ -70,7 +70,7 @@ def build_model(tokenizer: Any, shape: dict[str, int], seed: int) -> Any:
 
 def save_start(model: Any, tokenizer: Any, directory: Path) -> Path:
     """Model and tokenizer as any transformers model is kept."""
-    from evoenv.policy.loading import quiet_transformers
+    from evoenv.models.loading import quiet_transformers
 
     with whole_directory(directory) as place, quiet_transformers():
         model.save_pretrained(place)

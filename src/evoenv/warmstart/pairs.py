@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from evoenv.admission.generator_prompt import Example, generator_messages
-from evoenv.admission.review import Probe, review_messages
-from evoenv.admission.solver_prompt import solver_messages
 from evoenv.corpus import FAULTS, Author, Program, break_program, worked_solution
-from evoenv.corpus.screen import answer_text, load
+from evoenv.corpus.compose.screen import answer_text, load
 from evoenv.errors import InputError
-from evoenv.prompts import fenced
+from evoenv.prompts.generator import Example, generator_messages
+from evoenv.prompts.review import Probe, review_messages
+from evoenv.prompts.solver import solver_messages
+from evoenv.prompts.texts import fenced
 from evoenv.records import Instance, Message, derive_seed, environment_id
 from evoenv.sandbox.guest import codec
 from evoenv.warmstart.recipe import DataRecipe, RecipeRole

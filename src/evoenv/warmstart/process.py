@@ -86,7 +86,7 @@ def begun(directory: Path) -> tuple[Recipe, str, str]:
 
 def open_model(directory: Path, recipe: Recipe, model: str, source: PairSource) -> tuple[Any, Any]:
     """Model and tokenizer to begin with: made from nothing for `new`, else resolved as everywhere."""
-    from evoenv.policy.models import load_model, load_tokenizer, resolve_device, resolve_model
+    from evoenv.models.resolve import load_model, load_tokenizer, resolve_device, resolve_model
 
     if model == NEW:
         path = directory / START
@@ -109,7 +109,7 @@ def check_model(model: str, data_is_corpus: bool) -> None:
         if not data_is_corpus:
             raise ConfigError(NEW_NEEDS_CORPUS)
         return
-    from evoenv.policy.models import load_tokenizer, resolve_model
+    from evoenv.models.resolve import load_tokenizer, resolve_model
 
     path = resolve_model(model)
     shape = json.loads((path / "config.json").read_text(encoding="utf-8"))

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import evoenv
-from evoenv.admission.solver_prompt import SOLVER_PROMPT
 from evoenv.exchange.bundle import PoolEntry, to_metadata
 from evoenv.exchange.folder import write_json, write_pool
-from evoenv.prompts import load_prompt
+from evoenv.prompts.solver import SOLVER_PROMPT
+from evoenv.prompts.texts import load_prompt
 
 PACKAGE = Path(evoenv.__file__).parent
 CARRIED = (

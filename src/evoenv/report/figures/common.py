@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from evoenv.pool.store import EnvironmentRecord
+from evoenv.store.store import EnvironmentRecord
 
 MOST_COLUMNS = 100
 

@@ -1,0 +1,1 @@
+"""The parts that programs are composed of: computations, instances, answer forms, families."""

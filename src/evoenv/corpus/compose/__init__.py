@@ -1,0 +1,1 @@
+"""The author: chains of parts, programs made of them, worked answers."""

@@ -1,0 +1,1 @@
+"""Deliberately broken variants of sound programs, each with a label."""

@@ -1,0 +1,271 @@
+"""Continuous batching inside a token budget.
+
+    pending units ─► prefill: each prompt once ─► cohorts ─► one forward per step over all live rows ─► finished drafts
+         ▲                                           │
+         └────────── preempted, if memory runs out ──┘
+
+A *unit* is a context with the drafts that continue it. Rows are refilled when a quarter of them is free, so that
+cohorts stay large. Memory is bounded by `budget` cache tokens: rows are admitted with room for an answer of usual
+length, grow when theirs is longer, and if that does not fit, the youngest cohort goes back to the queue with what
+it has written, to be computed again later. The result does not depend on any of this.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from evoenv.engines.local.draft import Draft
+from evoenv.engines.local.draw import draw
+from evoenv.engines.local.kv import Cohort, CohortCache, decoding
+
+log = logging.getLogger(__name__)
+
+MAX_ROWS = 64
+PREFILL_TOKENS = 4096
+"""Padded tokens of one prefill: bounds its activations."""
+PADDING_SHARE = 0.125
+"""Prompts that differ by more than this do not share a prefill."""
+FIRST_GUESS = 256
+"""Room for an answer before any answer has shown its length."""
+LEAST_ROOM = 64
+
+
+@dataclass(slots=True)
+class Unit:
+    context: tuple[int, ...]
+    drafts: list[Draft]
+
+    @property
+    def most(self) -> int:
+        return max(draft.remaining for draft in self.drafts)
+
+
+@dataclass(slots=True)
+class DecodeStats:
+    """What one run cost; for benchmarks and tests."""
+
+    prefill_tokens: int = 0
+    decode_rows: int = 0
+    steps: int = 0
+    preemptions: int = 0
+    peak_tokens: int = 0
+
+
+def plan_units(drafts: Sequence[Sequence[Draft]], max_rows: int) -> deque[Unit]:
+    """Longest work first, so that no straggler starts last; equal prompts lengths side by side."""
+    units = [
+        Unit(group[0].prompt_ids, list(group[begin : begin + max_rows]))
+        for group in drafts
+        for begin in range(0, len(group), max_rows)
+    ]
+    units.sort(key=lambda unit: (-unit.most, -len(unit.context)))
+    return deque(units)
+
+
+class CohortDecoder:
+    """Decodes drafts with a transformers model, in evaluation mode, as it is at the time of each step."""
+
+    def __init__(self, model: Any, *, budget: int, max_rows: int = MAX_ROWS) -> None:
+        self.model = model
+        self.budget = budget
+        self.max_rows = max_rows
+        self.stats = DecodeStats()
+        self._finished = self._finished_tokens = 0
+        self._config = model.config.get_text_config()
+        self._device = next(model.parameters()).device
+        self._keeps_logits = "logits_to_keep" in inspect.signature(_innermost(model).forward).parameters
+
+    # ------------------------------------------------------------------ the loop
+
+    def run(self, groups: Sequence[Sequence[Draft]]) -> Iterator[Draft]:
+        """Finished drafts, as they finish."""
+        pending = plan_units(groups, self.max_rows)
+        cohorts: list[Cohort] = []
+        crowded = False
+        while pending or cohorts:
+            finished: list[Draft] = []
+            # After a preemption nobody enters until somebody has left: rows would only push each other out.
+            if not (crowded and cohorts):
+                for units in self._admissions(pending, cohorts):
+                    cohort, done = self._prefill(units, self._room(units))
+                    finished += done
+                    if cohort is not None:
+                        cohorts.append(cohort)
+            if cohorts:
+                crowded |= self._make_room(pending, cohorts)
+                finished += self._step(cohorts)
+                cohorts = [cohort for cohort in cohorts if cohort.rows]
+            if finished:
+                crowded = False
+                self._finished += len(finished)
+                self._finished_tokens += sum(len(draft.tokens) for draft in finished)
+                yield from finished
+
+    def _admissions(self, pending: deque[Unit], cohorts: Sequence[Cohort]) -> Iterator[list[Unit]]:
+        """Sets of units to prefill together now, taken off `pending`."""
+        free = self.max_rows - self._rows(cohorts)
+        waiting = sum(len(unit.drafts) for unit in pending)
+        if cohorts and free < min(self.max_rows // 4, waiting):
+            return
+        used = sum(cohort.tokens for cohort in cohorts)
+        idle = not cohorts
+        while pending:
+            chosen: list[Unit] = []
+            cost = 0
+            while pending:
+                unit = pending[0]
+                trial = [*chosen, unit]
+                rows = sum(len(member.drafts) for member in trial)
+                longest = max(len(member.context) for member in trial)
+                shortest = min(len(member.context) for member in trial)
+                trial_cost = longest * len(trial) + rows * self._room(trial)
+                must_take = idle and not chosen
+                fits = rows <= free and used + trial_cost <= self.budget
+                alike = longest * len(trial) <= PREFILL_TOKENS and longest - shortest <= PADDING_SHARE * longest + 8
+                if not must_take and not (fits and (alike or not chosen)):
+                    break
+                chosen, cost, idle = trial, trial_cost, False
+                pending.popleft()
+                if not fits:
+                    self._shrink_to_budget(chosen[0], pending)
+                    break
+            if not chosen:
+                return
+            free -= sum(len(unit.drafts) for unit in chosen)
+            used += cost
+            yield chosen
+
+    def _shrink_to_budget(self, unit: Unit, pending: deque[Unit]) -> None:
+        """A group too large for an empty cache is cut: one row always fits, `prompts.check_fits` saw to that."""
+        rows = max(1, (self.budget - len(unit.context)) // max(1, self._room([unit])))
+        if rows < len(unit.drafts):
+            pending.appendleft(Unit(unit.context, unit.drafts[rows:]))
+            unit.drafts = unit.drafts[:rows]
+
+    def _room(self, units: Sequence[Unit]) -> int:
+        """Columns to give each row at first: a quarter more than answers took so far, never more than they may take."""
+        usual = int(1.25 * self._finished_tokens / self._finished) + 16 if self._finished else FIRST_GUESS
+        return min(max(unit.most for unit in units), max(usual, LEAST_ROOM))
+
+    @torch.inference_mode()
+    def _make_room(self, pending: deque[Unit], cohorts: list[Cohort]) -> bool:
+        """Let every cohort hold one more token, sending the youngest rows back to the queue where memory ends.
+
+        True if any had to go.
+        """
+        before = self.stats.preemptions
+        position = 0
+        while position < len(cohorts):
+            cohort = cohorts[position]
+            while sum(other.tokens for other in cohorts) + cohort.growth() > self.budget and self._rows(cohorts) > 1:
+                self._preempt(pending, cohorts)
+                if position >= len(cohorts):
+                    break
+            else:
+                cohort.grow()
+                position += 1
+        self.stats.peak_tokens = max(self.stats.peak_tokens, sum(cohort.tokens for cohort in cohorts))
+        return self.stats.preemptions > before
+
+    @staticmethod
+    def _rows(cohorts: Sequence[Cohort]) -> int:
+        return sum(cohort.rows for cohort in cohorts)
+
+    def _preempt(self, pending: deque[Unit], cohorts: list[Cohort]) -> None:
+        youngest = cohorts[-1]
+        keep = 0 if len(cohorts) > 1 else youngest.rows // 2
+        for draft in youngest.drafts[keep:]:
+            pending.appendleft(Unit(draft.context, [draft]))
+            self.stats.preemptions += 1
+        if keep:
+            youngest.remove(range(keep, youngest.rows))
+        else:
+            cohorts.pop()
+
+    # ------------------------------------------------------------------ forward passes
+
+    @torch.inference_mode()
+    def _prefill(self, units: Sequence[Unit], room: int) -> tuple[Cohort | None, list[Draft]]:
+        """Compute each context once, draw the first token of every draft, and open a cohort for them."""
+        lengths = [len(unit.context) for unit in units]
+        longest = max(lengths)
+        # Padding stands on the right, where a causal model cannot see it: no mask is needed.
+        ids = torch.tensor(
+            [[*unit.context, *[0] * (longest - len(unit.context))] for unit in units], device=self._device
+        )
+        cache: Any = DynamicCache()
+        ends = sorted({length - 1 for length in lengths})
+        logits = self._forward(
+            input_ids=ids,
+            past_key_values=cache,
+            position_ids=torch.arange(longest, device=self._device)[None].expand(len(units), -1),
+            **({"logits_to_keep": torch.tensor(ends, device=self._device)} if self._keeps_logits else {}),
+        )
+        columns = [ends.index(length - 1) if self._keeps_logits else length - 1 for length in lengths]
+        last = logits[torch.arange(len(units), device=self._device), torch.tensor(columns, device=self._device)]
+        self.stats.prefill_tokens += ids.numel()
+
+        drafts = [draft for unit in units for draft in unit.drafts]
+        owners = [number for number, unit in enumerate(units) for _ in unit.drafts]
+        done = self._draw(last[torch.tensor(owners, device=self._device)], drafts)
+        live = [row for row, draft in enumerate(drafts) if draft.finish_reason is None]
+        if not live:
+            return None, done
+        prefix = [(layer.keys, layer.values) for layer in cache.layers]
+        cohort = Cohort(prefix, lengths, [drafts[row] for row in live], [owners[row] for row in live], room)
+        return cohort, done
+
+    @torch.inference_mode()
+    def _step(self, cohorts: Sequence[Cohort]) -> list[Draft]:
+        """One token for every live row."""
+        drafts = [draft for cohort in cohorts for draft in cohort.drafts]
+        cache = CohortCache(cohorts)
+        with decoding(self._config, cache):
+            logits = self._forward(
+                input_ids=torch.tensor([[draft.tokens[-1]] for draft in drafts], device=self._device),
+                past_key_values=cache,
+                position_ids=torch.tensor(
+                    [[position] for cohort in cohorts for position in cohort.positions()], device=self._device
+                ),
+            )
+        self.stats.steps += 1
+        self.stats.decode_rows += len(drafts)
+        done = self._draw(logits[:, -1], drafts)
+        for cohort in cohorts:
+            cohort.length += 1
+            gone = [row for row, draft in enumerate(cohort.drafts) if draft.finish_reason is not None]
+            if gone:
+                cohort.remove(gone)
+        return done
+
+    def _forward(self, **inputs: Any) -> Tensor:
+        if self.model.training:
+            self.model.eval()
+        output: Tensor = self.model(use_cache=True, return_dict=True, **inputs).logits
+        return output
+
+    @staticmethod
+    def _draw(logits: Tensor, drafts: Sequence[Draft]) -> list[Draft]:
+        """One token for each draft; those that are finished now."""
+        tokens, logprobs = draw(
+            logits,
+            torch.tensor([draft.request.temperature for draft in drafts], dtype=torch.float64),
+            torch.tensor([draft.request.top_p for draft in drafts], dtype=torch.float64),
+            torch.tensor([draft.uniform() for draft in drafts], dtype=torch.float64),
+        )
+        pairs = zip(drafts, tokens.tolist(), logprobs.tolist(), strict=True)
+        return [draft for draft, token, logprob in pairs if draft.accept(token, logprob)]
+
+
+def _innermost(model: Any) -> Any:
+    """The transformers model inside a PEFT wrapper, or the model itself."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model

@@ -1,0 +1,91 @@
+"""Does cohort decoding give the plain model's numbers on this very model? Asked once, before it is relied on.
+
+Architectures differ in ways that no list can keep up with (shared caches, attention sinks, position biases,
+recurrent states). A few tokens through both ways answer for the model at hand.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+
+from evoenv.engines.local.draft import Draft, TextRules
+from evoenv.engines.local.kv import Cohort, CohortCache, decoding
+from evoenv.records import Message, Request
+
+log = logging.getLogger(__name__)
+
+_KNOWN_LAYERS = {"full_attention", "sliding_attention"}
+_TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6}
+_PROMPTS = ((5, 11, 7, 3, 13, 9, 4), (6, 8, 10, 12, 14))
+_ANSWERS = ((7, 9, 5), (8, 4, 11), (10, 13, 6))
+_OWNERS = (0, 0, 1)
+
+
+def supports_cohorts(model: Any) -> bool:
+    """True where two prompts of different lengths and three rows decode to the logits of a plain forward pass."""
+    config = model.config.get_text_config()
+    layer_types = set(getattr(config, "layer_types", None) or ())
+    if not layer_types <= _KNOWN_LAYERS:
+        log.info("layers of type %s: using the plain decoder", ", ".join(sorted(layer_types - _KNOWN_LAYERS)))
+        return False
+    try:
+        difference = _difference(model, config)
+    except Exception as error:  # whatever an architecture trips over, the plain decoder is the answer
+        log.info("cohort decoding does not run on %s (%s): using the plain decoder", type(model).__name__, error)
+        return False
+    allowed = _TOLERANCE.get(next(model.parameters()).dtype, 0.1)
+    if not difference <= allowed:
+        log.info("cohort decoding is off by %.2g on %s: using the plain decoder", difference, type(model).__name__)
+    return difference <= allowed
+
+
+@torch.inference_mode()
+def _difference(model: Any, config: Any) -> float:
+    """The greatest deviation of any logit, relative to the logits' own size."""
+    device = next(model.parameters()).device
+    vocabulary = int(config.vocab_size)
+    prompts = [[token % vocabulary for token in prompt] for prompt in _PROMPTS]
+    answers = [[token % vocabulary for token in answer] for answer in _ANSWERS]
+    longest = max(map(len, prompts))
+    cache: Any = DynamicCache()
+    model(
+        input_ids=torch.tensor([[*prompt, *[0] * (longest - len(prompt))] for prompt in prompts], device=device),
+        position_ids=torch.arange(longest, device=device)[None].expand(len(prompts), -1),
+        past_key_values=cache,
+        use_cache=True,
+    )
+    request = Request("self-check", "solver", (Message("user", ""),), max_tokens=len(answers[0]))
+    drafts = [Draft(request, row, (), _NO_RULES) for row in range(len(answers))]
+    prefix = [(layer.keys, layer.values) for layer in cache.layers]
+    cohort = Cohort(prefix, [len(prompt) for prompt in prompts], drafts, _OWNERS, capacity=len(answers[0]))
+    worst = 0.0
+    for step in range(len(answers[0])):
+        view = CohortCache([cohort])
+        with decoding(config, view):
+            logits = model(
+                input_ids=torch.tensor([[answer[step]] for answer in answers], device=device),
+                position_ids=torch.tensor(cohort.positions(), device=device)[:, None],
+                past_key_values=view,
+                use_cache=True,
+            ).logits[:, -1]
+        if view.layers_attended != len(prefix):
+            raise NotImplementedError(f"{view.layers_attended} of {len(prefix)} layers came through the interface")
+        cohort.length += 1
+        for row, owner in enumerate(_OWNERS):
+            whole = torch.tensor([[*prompts[owner], *answers[row][: step + 1]]], device=device)
+            expected = model(input_ids=whole, use_cache=False).logits[0, -1].float()
+            scale = float(expected.abs().max()) + 1e-6
+            worst = max(worst, float((logits[row].float() - expected).abs().max()) / scale)
+    return worst
+
+
+class _NoRules(TextRules):
+    def __init__(self) -> None:
+        super().__init__(None, ())
+
+
+_NO_RULES = _NoRules()

@@ -1,0 +1,175 @@
+"""What the reviewer is shown: the source, sampled instances with the values behind them, and scorer probes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evoenv.prompts.texts import fenced, fill, load_prompt
+from evoenv.records import Instance, Message
+from evoenv.sandbox.guest import codec
+
+REVIEW_PROMPT = "review_v1"
+
+_MAX_PROMPT_CHARS = 4000
+_MAX_VALUE_CHARS = 160
+_MAX_LEAVES = 2000
+_MAX_ROWS = 24
+_EXPAND_UP_TO = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """An answer that was put to the scorer, what it stands for, and what it got."""
+
+    kind: str
+    answer: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class LatentRow:
+    """One part of the latent instance and whether the rendered prompt shows it."""
+
+    path: str
+    value: str
+    shown: str
+
+
+# --------------------------------------------------------------------------- the latent table
+
+
+def latent_table(instance: Instance) -> list[LatentRow]:
+    """Which parts of z (and of the reference) the prompt shows: the data flow between methods, made visible.
+
+    Reviewers are weak at this when they read method by method, and it can simply be measured. A value
+    counts as shown where each number or text in it stands somewhere in the prompt.
+    """
+    shown = _PromptValues(instance.prompt)
+    rows = [
+        LatentRow(path, _short(value), shown.describe(value))
+        for path, value in _parts("z", _plain(instance.latent))[:_MAX_ROWS]
+    ]
+    reference = _plain(instance.reference)
+    return [*rows, LatentRow("reference a", _short(reference), shown.describe(reference))]
+
+
+def _plain(encoded: Any) -> Any:
+    """The value behind the wire form; the wire form itself where a hostile one does not decode."""
+    try:
+        return codec.decode(encoded)
+    except (TypeError, ValueError, KeyError, IndexError, RecursionError):
+        return encoded
+
+
+def _parts(path: str, value: Any) -> list[tuple[str, Any]]:
+    """Top-level parts of z: entries of a dict, items of a short sequence that holds sequences."""
+    if isinstance(value, Mapping):
+        return [(f"{path}[{key!r}]", item) for key, item in value.items()]
+    if isinstance(value, tuple) and len(value) <= _EXPAND_UP_TO:
+        return [(f"{path}[{index}]", item) for index, item in enumerate(value)]
+    if isinstance(value, list) and len(value) <= _EXPAND_UP_TO and any(_is_container(item) for item in value):
+        return [(f"{path}[{index}]", item) for index, item in enumerate(value)]
+    return [(path, value)]
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, (Mapping, list, tuple, set, frozenset)) or type(value).__name__ == "deque"
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Mapping):
+            stack.extend(item.keys())
+            stack.extend(item.values())
+        elif _is_container(item):
+            stack.extend(item)
+        elif item is not None:
+            yield item
+
+
+class _PromptValues:
+    """The numbers and the text of a prompt, ready to be asked for."""
+
+    def __init__(self, prompt: str) -> None:
+        self._text = prompt
+        self._compact = "".join(prompt.split())
+        self._numbers: set[float] = set()
+        for token in re.findall(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?", prompt[:400_000]):
+            self._numbers.update((_number(token), _number(token.lstrip("-"))))
+
+    def has(self, leaf: Any) -> bool:
+        if isinstance(leaf, bool):
+            return str(leaf).lower() in self._text.lower()
+        if isinstance(leaf, (int, float)):
+            try:
+                return float(leaf) in self._numbers
+            except OverflowError:
+                return str(leaf) in self._text
+        text = str(leaf)
+        return text in self._text or "".join(text.split()) in self._compact
+
+    def describe(self, value: Any) -> str:
+        distinct: dict[str, Any] = {}
+        for leaf in _leaves(value):
+            distinct.setdefault(repr(leaf), leaf)
+            if len(distinct) >= _MAX_LEAVES:
+                break
+        found = sum(self.has(leaf) for leaf in distinct.values())
+        if not distinct:
+            return "empty"
+        if found == len(distinct):
+            return "yes"
+        return "NO" if found == 0 else f"partly ({found} of {len(distinct)} values)"
+
+
+def _number(token: str) -> float:
+    try:
+        return float(token)
+    except OverflowError:  # pragma: no cover - float() of text gives inf instead
+        return float("inf")
+
+
+def _short(value: Any, limit: int = _MAX_VALUE_CHARS) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    text = text.replace("\n", "\\n")
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
+
+
+# --------------------------------------------------------------------------- the prompt
+
+
+def review_messages(source: str, instances: Sequence[Instance], probes: Sequence[Probe]) -> tuple[Message, ...]:
+    """The four-step review of one candidate."""
+    text = fill(
+        load_prompt(REVIEW_PROMPT),
+        {
+            "source": fenced(source, "python"),
+            "instances": "\n\n".join(_show_instance(number, item) for number, item in enumerate(instances, 1)),
+            "probes": _show_probes(probes),
+        },
+    )
+    return (Message("user", text),)
+
+
+def _show_instance(number: int, instance: Instance) -> str:
+    prompt = instance.prompt
+    if len(prompt) > _MAX_PROMPT_CHARS:
+        prompt = f"{prompt[:_MAX_PROMPT_CHARS]}\n… ({len(instance.prompt)} characters in all)"
+    table = ["value | is | shown in the prompt"]
+    table += [f"{row.path} | {row.value} | {row.shown}" for row in latent_table(instance)]
+    return (
+        f"## Instance {number} (seed {instance.seed}, difficulty {instance.difficulty})\n\n"
+        f"Rendered prompt:\n{fenced(prompt)}\n\n"
+        f"Values behind it, and the reference answer:\n{fenced(chr(10).join(table))}"
+    )
+
+
+def _show_probes(probes: Sequence[Probe]) -> str:
+    if not probes:
+        return "(no probes were run)"
+    return fenced("\n".join(f"{probe.kind}: {_short(probe.answer)!r} -> {probe.score:g}" for probe in probes))

@@ -1,0 +1,342 @@
+"""The run store: everything a run leaves behind, and where a stopped run continues.
+
+A step is a sequence of named stages. Records that arrive one by one (samples, reports) are written as they
+come; a stage's outcome and the mark that it is done are one transaction. After a kill the loop asks
+`stage_done` and reads what is there: nothing is lost, nothing is done twice.
+
+Checkpoints pair with the `updated` stage. The policy is saved (atomically, under the step's number) *before*
+that stage is committed with the checkpoint's name in it, so a committed name always exists on disk, and a
+checkpoint without a committed stage is a leftover to be ignored. Where not every step has a checkpoint, the
+rollouts since the last one are kept, and the updates are computed again from them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias, cast, get_args
+
+from evoenv.errors import StoreError
+from evoenv.records import Message, Request, Sample, Score
+from evoenv.store.database import DATABASE_NAME, Database, RunLock
+from evoenv.store.packing import pack_rollout, pack_text, unpack_text, with_rollout
+from evoenv.store.schema import SCHEMA_VERSION
+
+Stage: TypeAlias = Literal[
+    "generated", "validated", "reviewed", "calibrated", "decided", "solved", "updated", "rotated"
+]
+STAGES: tuple[Stage, ...] = get_args(Stage)
+Purpose: TypeAlias = Literal["generate", "review", "calibrate", "solve"]
+SampleKey: TypeAlias = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as it is remembered: what for, about which candidate or environment, at which instance."""
+
+    request: Request
+    purpose: Purpose
+    subject: str | None = None
+    seed: int | None = None
+    difficulty: int | None = None
+
+
+class Journal:
+    """The part of a run's store that knows nothing of environments: stages, events, requests and samples."""
+
+    def __init__(self, directory: Path, database: Database, lock: RunLock | None) -> None:
+        self.directory = directory
+        self._database = database
+        self._lock = lock
+
+    # ----------------------------------------------------------------- opening and closing
+
+    @classmethod
+    def create(cls, directory: Path, config: Mapping[str, Any], versions: Mapping[str, str]) -> Self:
+        """A new run; refuses a directory that holds one."""
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot make the run directory {directory}: {error.strerror}") from error
+        store = cls._open_writable(directory)
+        try:
+            with store._database.transaction(durable=True):
+                if store._database.query("SELECT 1 FROM meta LIMIT 1"):
+                    raise StoreError(
+                        f"{directory} already holds a run; continue it with --resume, or choose another --run"
+                    )
+                store.set_meta("config", config)
+                store.set_meta("versions", versions)
+                store.set_meta("created", time.time())
+                store.add_event(None, "run-created", {"schema": SCHEMA_VERSION})
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @classmethod
+    def open(cls, directory: Path) -> Self:
+        """An existing run, for writing."""
+        cls._require(directory)
+        store = cls._open_writable(directory)
+        try:
+            if not store._database.query("SELECT 1 FROM meta LIMIT 1"):
+                raise StoreError(f"{directory} holds a run that never started; start it again without --resume")
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @classmethod
+    def read(cls, directory: Path) -> Self:
+        """An existing run, for reading, whether or not it is being written at the moment."""
+        path = cls._require(directory)
+        database = Database(path, read_only=True)
+        try:
+            database.check_version()
+            if database.version < SCHEMA_VERSION:
+                database.close()
+                cls._open_writable(directory).close()  # brings the tables up to date
+                database = Database(path, read_only=True)
+        except BaseException:
+            database.close()
+            raise
+        return cls(directory, database, None)
+
+    @staticmethod
+    def begun(directory: Path) -> bool:
+        """Whether a run was begun there; one that was killed while being created was not, and is simply created."""
+        path = directory / DATABASE_NAME
+        if not path.is_file() or not path.stat().st_size:
+            return False
+        database = Database(path, read_only=True)
+        try:
+            return database.version > 0 and bool(database.query("SELECT 1 FROM meta LIMIT 1"))
+        finally:
+            database.close()
+
+    @staticmethod
+    def _require(directory: Path) -> Path:
+        path = directory / DATABASE_NAME
+        if not path.is_file():
+            raise StoreError(f"there is no run in {directory} ({DATABASE_NAME} is missing); check the path")
+        return path
+
+    @classmethod
+    def _open_writable(cls, directory: Path) -> Self:
+        lock = RunLock(directory)
+        try:
+            database = Database(directory / DATABASE_NAME)
+            try:
+                database.migrate()
+            except BaseException:
+                database.close()
+                raise
+        except BaseException:
+            lock.release()
+            raise
+        return cls(directory, database, lock)
+
+    def close(self) -> None:
+        self._database.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ----------------------------------------------------------------- meta, events, stages
+
+    def set_meta(self, key: str, value: Any) -> None:
+        self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+
+    def meta(self, key: str) -> Any:
+        rows = self._database.query("SELECT value FROM meta WHERE key = ?", (key,))
+        return json.loads(rows[0][0]) if rows else None
+
+    def add_event(self, step: int | None, kind: str, data: Mapping[str, Any]) -> None:
+        self._database.execute(
+            "INSERT INTO events (at, step, kind, data) VALUES (?, ?, ?, ?)", (time.time(), step, kind, json.dumps(data))
+        )
+
+    def events(self, after: int = 0, limit: int = 10_000) -> list[tuple[int, float, int | None, str, dict[str, Any]]]:
+        """(number, time, step, kind, data), oldest first, from the one after number `after`."""
+        rows = self._database.query(
+            "SELECT id, at, step, kind, data FROM events WHERE id > ? ORDER BY id LIMIT ?", (after, limit)
+        )
+        return [(number, at, step, kind, json.loads(data)) for number, at, step, kind, data in rows]
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with self._database.transaction():
+            yield
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read the run as it is at this moment, however long that takes and whoever writes meanwhile."""
+        with self._database.snapshot():
+            yield
+
+    @contextmanager
+    def stage(self, step: int, stage: Stage, data: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+        """Write a stage's outcome inside; leaving it commits the outcome and the mark together.
+
+        What is put into the yielded dictionary is kept with the mark (`stage_data`).
+        """
+        kept: dict[str, Any] = dict(data or {})
+        with self._database.transaction(durable=True):
+            if self.stage_done(step, stage):
+                raise StoreError(f"stage '{stage}' of step {step} is already done; it must not be done twice")
+            yield kept
+            self._database.execute(
+                "INSERT INTO stages VALUES (?, ?, ?, ?)", (step, stage, time.time(), json.dumps(kept))
+            )
+            self.add_event(step, stage, kept)
+
+    def stage_done(self, step: int, stage: Stage) -> bool:
+        return bool(self._database.query("SELECT 1 FROM stages WHERE step = ? AND stage = ?", (step, stage)))
+
+    def stage_data(self, step: int, stage: Stage) -> dict[str, Any]:
+        rows = self._database.query("SELECT data FROM stages WHERE step = ? AND stage = ?", (step, stage))
+        return cast(dict[str, Any], json.loads(rows[0][0])) if rows else {}
+
+    def last_step(self) -> int:
+        """The last step that is wholly done; 0 before the first."""
+        return int(self._database.query("SELECT coalesce(max(step), 0) FROM stages WHERE stage = 'rotated'")[0][0])
+
+    def last_checkpoint(self) -> tuple[int, str] | None:
+        """The step and name of the newest checkpoint that a committed update vouches for."""
+        rows = self._database.query(
+            "SELECT step, json_extract(data, '$.checkpoint') FROM stages WHERE stage = 'updated' "
+            "AND json_extract(data, '$.checkpoint') IS NOT NULL ORDER BY step DESC LIMIT 1"
+        )
+        return (int(rows[0][0]), str(rows[0][1])) if rows else None
+
+    def checkpoints(self) -> list[str]:
+        """Names of all checkpoints that committed updates vouch for, oldest first."""
+        rows = self._database.query(
+            "SELECT json_extract(data, '$.checkpoint') FROM stages WHERE stage = 'updated' "
+            "AND json_extract(data, '$.checkpoint') IS NOT NULL ORDER BY step"
+        )
+        return [str(name) for (name,) in rows]
+
+    def last_update(self) -> int:
+        """The last step whose update is committed; 0 before the first."""
+        return int(self._database.query("SELECT coalesce(max(step), 0) FROM stages WHERE stage = 'updated'")[0][0])
+
+    # ----------------------------------------------------------------- requests and samples
+
+    def add_requests(self, step: int, asked: Iterable[Asked]) -> None:
+        """Remember what is asked; asking the same again after a kill changes nothing."""
+        with self._database.transaction():
+            self._database.execute_many(
+                "INSERT OR IGNORE INTO requests VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (
+                        item.request.id,
+                        step,
+                        item.purpose,
+                        item.request.count,
+                        item.subject,
+                        item.seed,
+                        item.difficulty,
+                        pack_text(json.dumps([[turn.speaker, turn.content] for turn in item.request.messages])),
+                    )
+                    for item in asked
+                ],
+            )
+
+    def requests(self, step: int, purpose: Purpose) -> dict[str, tuple[str | None, int | None, int | None]]:
+        """Subject, seed and difficulty of a step's requests, by id."""
+        rows = self._database.query(
+            "SELECT id, subject, seed, difficulty FROM requests WHERE step = ? AND purpose = ? ORDER BY id",
+            (step, purpose),
+        )
+        return {name: (subject, seed, difficulty) for name, subject, seed, difficulty in rows}
+
+    def request_messages(self, request_id: str) -> tuple[Message, ...]:
+        rows = self._database.query("SELECT messages FROM requests WHERE id = ?", (request_id,))
+        return tuple(Message(speaker, text) for speaker, text in json.loads(unpack_text(rows[0][0]))) if rows else ()
+
+    def add_sample(self, step: int, sample: Sample) -> None:
+        """Keep a sample the moment it arrives; one that is there already stays as it is."""
+        key = (sample.request_id, sample.index, step)
+        with self._database.transaction():
+            self._database.execute(
+                "INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, ?, ?)",
+                (*key, sample.finish_reason, len(sample.token_ids), pack_text(sample.text)),
+            )
+            if sample.token_ids:
+                self._database.execute(
+                    "INSERT OR IGNORE INTO rollouts VALUES (?, ?, ?, ?)", (*key, pack_rollout(sample))
+                )
+
+    def samples(self, step: int, purpose: Purpose) -> dict[SampleKey, Sample]:
+        """The samples of a step for one purpose, with their tokens while those are kept."""
+        rows = self._database.query(
+            "SELECT s.request_id, s.idx, s.text, s.finish_reason, r.data FROM requests q "
+            "JOIN samples s ON s.request_id = q.id "
+            "LEFT JOIN rollouts r ON r.request_id = s.request_id AND r.idx = s.idx "
+            "WHERE q.step = ? AND q.purpose = ? ORDER BY s.request_id, s.idx",
+            (step, purpose),
+        )
+        found: dict[SampleKey, Sample] = {}
+        for request_id, index, text, finish_reason, data in rows:
+            sample = Sample(request_id, index, unpack_text(text), finish_reason=finish_reason)
+            found[request_id, index] = sample if data is None else with_rollout(sample, data)
+        return found
+
+    def tokens(self, step: int) -> dict[Purpose, int]:
+        """Tokens sampled in a step, by purpose."""
+        rows = self._database.query(
+            "SELECT q.purpose, sum(s.tokens) FROM requests q JOIN samples s ON s.request_id = q.id "
+            "WHERE q.step = ? GROUP BY q.purpose",
+            (step,),
+        )
+        return {purpose: int(count) for purpose, count in rows}
+
+    def add_scores(self, step: int, scores: Mapping[SampleKey, Score]) -> None:
+        with self._database.transaction():
+            self._database.execute_many(
+                "INSERT OR IGNORE INTO scores VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (request_id, index, step, score.value, int(score.format_ok), _storable(score.failure))
+                    for (request_id, index), score in scores.items()
+                ],
+            )
+
+    def scores(self, step: int, purpose: Purpose) -> dict[SampleKey, Score]:
+        rows = self._database.query(
+            "SELECT s.request_id, s.idx, s.value, s.format_ok, s.failure FROM requests q "
+            "JOIN scores s ON s.request_id = q.id WHERE q.step = ? AND q.purpose = ? ORDER BY s.request_id, s.idx",
+            (step, purpose),
+        )
+        return {(request, index): Score(value, bool(ok), failure) for request, index, value, ok, failure in rows}
+
+    def replies(self, request_id: str) -> list[tuple[str, Score | None]]:
+        """What was said to one request, in the order of the samples, with what it earned where it was scored."""
+        rows = self._database.query(
+            "SELECT s.text, c.value, c.format_ok, c.failure FROM samples s "
+            "LEFT JOIN scores c ON c.request_id = s.request_id AND c.idx = s.idx WHERE s.request_id = ? ORDER BY s.idx",
+            (request_id,),
+        )
+        return [
+            (unpack_text(text), None if value is None else Score(value, bool(ok), failure))
+            for text, value, ok, failure in rows
+        ]
+
+    def drop_rollouts(self, up_to_step: int) -> None:
+        """Forget token ids and log-probabilities that a checkpoint has made needless; the texts stay."""
+        self._database.execute("DELETE FROM rollouts WHERE step <= ?", (up_to_step,))
+
+
+def _storable(text: str | None) -> str | None:
+    """Text from a worker as SQLite can hold it: without lone surrogates."""
+    return None if text is None else text.encode("utf-8", "replace").decode("utf-8")

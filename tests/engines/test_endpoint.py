@@ -1,0 +1,282 @@
+"""EndpointPolicy against a real server process on loopback, with every fault a server can have."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evoenv.config import EndpointConfig, ModelConfig
+from evoenv.engines.endpoint.policy import EndpointPolicy
+from evoenv.errors import BudgetExhausted, EndpointError, InputError, PolicyError
+from evoenv.ports import Policy
+from evoenv.records import Message, Request, Sample
+
+KEY = "sk-test-very-secret"
+
+
+@contextmanager
+def running_server(*arguments: str) -> Iterator[str]:
+    """The address of a server process that ends with the block."""
+    script = Path(__file__).with_name("chat_server.py")
+    process = subprocess.Popen(
+        [sys.executable, str(script), *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    try:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with running_server("--key", KEY) as address:
+        yield address
+
+
+@pytest.fixture(autouse=True)
+def no_key_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+def connect(server: str, *, model: str = "echo-1", key: str | None = KEY, **settings: Any) -> EndpointPolicy:
+    return EndpointPolicy(
+        ModelConfig(name=model, base_url=f"{server}/v1"),
+        EndpointConfig(**{"timeout_seconds": 5.0, "retries": 2, **settings}),
+        api_key=key,
+        first_pause_s=0.02,
+    )
+
+
+def ask(text: str = "hello", **settings: Any) -> Request:
+    return Request(**{"id": text, "role": "generator", "messages": (Message("user", text),), **settings})
+
+
+def statistics(server: str) -> dict[str, Any]:
+    with urllib.request.urlopen(f"{server}/stats") as reply:
+        document: dict[str, Any] = json.load(reply)
+    return document
+
+
+def collect(policy: EndpointPolicy, requests: list[Request]) -> tuple[list[Sample], PolicyError | None]:
+    """What was delivered, and the error that ended it."""
+    delivered: list[Sample] = []
+    try:
+        for sample in policy.sample(requests):
+            delivered.append(sample)
+    except PolicyError as error:
+        return delivered, error
+    return delivered, None
+
+
+def one(policy: EndpointPolicy, request: Request) -> Sample:
+    (sample,) = policy.sample([request])
+    return sample
+
+
+def test_every_sample_arrives_once_and_usage_is_counted(server: str) -> None:
+    policy = connect(server)
+    assert isinstance(policy, Policy)
+    assert not policy.trainable
+    policy.check()
+    samples = list(policy.sample([ask("a", count=3), ask("b", count=2)]))
+    assert sorted((sample.request_id, sample.index, sample.text) for sample in samples) == [
+        ("a", 0, "echo a"), ("a", 1, "echo a"), ("a", 2, "echo a"), ("b", 0, "echo b"), ("b", 1, "echo b"),
+    ]  # fmt: skip
+    assert (policy.spending.requests, policy.spending.prompt_tokens, policy.spending.completion_tokens) == (5, 15, 35)
+
+
+def test_settings_and_distinct_seeds_reach_the_server(server: str) -> None:
+    policy = connect(server)
+    request = Request(
+        "settings", "solver", (Message("system", "be brief"), Message("user", "settings")), count=2,
+        temperature=0.6, top_p=0.9, max_tokens=77, stop=("</answer>", "b", "c", "d", "e"), seed=5,
+    )  # fmt: skip
+    list(policy.sample([request]))
+    bodies = [body for body in statistics(server)["bodies"] if body["messages"][-1]["content"] == "settings"]
+    assert len({body["seed"] for body in bodies}) == 2
+    for body in bodies:
+        assert body["messages"][0] == {"role": "system", "content": "be brief"}
+        assert (body["temperature"], body["top_p"], body["max_tokens"]) == (0.6, 0.9, 77)
+        assert body["stop"] == ["</answer>", "b", "c", "d"]
+
+
+def test_no_more_than_the_allowed_requests_are_in_flight() -> None:
+    with running_server() as server:
+        list(connect(server, concurrency=3).sample([ask("[slow] x", count=9)]))
+        assert statistics(server)["most_busy"] == 3
+
+
+@pytest.mark.parametrize("fault", ["429", "500", "close", "malformed", "shape"])
+def test_what_passes_is_tried_again(server: str, fault: str) -> None:
+    assert one(connect(server), ask(f"[{fault}*2] again")).text == f"echo [{fault}*2] again"
+
+
+def test_a_silent_server_is_tried_again_after_the_timeout(server: str) -> None:
+    assert one(connect(server, timeout_seconds=0.3), ask("[hang*1] hi")).text == "echo [hang*1] hi"
+
+
+def test_retry_after_is_honoured(server: str) -> None:
+    policy = EndpointPolicy(
+        ModelConfig(name="echo-1", base_url=f"{server}/v1"), EndpointConfig(retries=2), api_key=KEY, first_pause_s=60
+    )
+    started = time.monotonic()
+    one(policy, ask("[429*2] wait"))
+    assert 0.1 <= time.monotonic() - started < 5, "two pauses of 0.05 s, not our own of a minute"
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"), [("500", "HTTP 500"), ("malformed", "no chat completion"), ("close", "connection broke")]
+)
+def test_what_never_passes_is_an_error_that_names_tries_and_cause(server: str, fault: str, words: str) -> None:
+    with pytest.raises(EndpointError, match=rf"failed 3 times for request '\[{fault}\] x', last: .*{words}"):
+        one(connect(server), ask(f"[{fault}] x"))
+
+
+def test_a_wrong_key_is_named_and_never_shown(server: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    wrong = "sk-wrong-and-private"
+    policy = connect(server, key=wrong)
+    for action in (policy.check, lambda: one(policy, ask())):
+        with pytest.raises(EndpointError, match=r"API key was refused \(HTTP 401.*OPENAI_API_KEY") as caught:
+            action()
+        assert wrong not in str(caught.value)
+    assert wrong not in caplog.text
+    assert wrong not in repr(policy._api)
+    with pytest.raises(EndpointError, match="an API key is needed and none was given"):
+        one(connect(server, key=None), ask())
+
+
+def test_the_key_comes_from_the_environment(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert one(connect(server, key=None), ask()).text == "echo hello"
+
+
+def test_a_wrong_model_is_named_with_those_served(server: str) -> None:
+    policy = connect(server, model="gpt-none")
+    for action in (policy.check, lambda: one(policy, ask())):
+        with pytest.raises(EndpointError, match=r"does not know model 'gpt-none' .*serves echo-1, newer-2"):
+            action()
+
+
+def test_a_base_url_without_v1_gets_a_hint(server: str) -> None:
+    policy = EndpointPolicy(ModelConfig(name="echo-1", base_url=server), EndpointConfig(retries=0), api_key=KEY)
+    with pytest.raises(EndpointError, match="base_url that ends in /v1"):
+        one(policy, ask())
+
+
+def test_a_dead_server_is_named() -> None:
+    with running_server() as server:
+        pass
+    policy = connect(server)
+    with pytest.raises(EndpointError, match=rf"cannot reach {server}/v1 .*check model.base_url"):
+        policy.check()
+    with pytest.raises(EndpointError, match=r"failed 3 times .*cannot connect"):
+        one(policy, ask())
+
+
+@pytest.mark.parametrize(("url", "name"), [("localhost:8000", "m"), ("", "m"), ("http://localhost:8000/v1", "")])
+def test_settings_that_cannot_work_are_refused_at_once(url: str, name: str) -> None:
+    with pytest.raises(InputError, match=r"model\.(base_url|name)"):
+        EndpointPolicy(ModelConfig(name=name, base_url=url))
+
+
+def test_a_refused_prompt_costs_one_sample_and_not_the_run(server: str) -> None:
+    policy = connect(server, concurrency=1)
+    samples = list(policy.sample([ask("first"), ask("[400] too long"), ask("last")]))
+    assert [(sample.text, sample.finish_reason) for sample in samples] == [
+        ("echo first", "stop"), ("", "error"), ("echo last", "stop"),
+    ]  # fmt: skip
+    with pytest.raises(EndpointError, match="maximum context length"):
+        one(connect(server), ask("[400] too long"))
+
+
+def test_what_was_answered_before_a_fatal_error_is_delivered(server: str) -> None:
+    policy = connect(server, concurrency=2)
+    requests = [ask("[slow] good"), ask("[500] bad"), *(ask(f"[slow] {n}") for n in range(20))]
+    delivered, error = collect(policy, requests)
+    assert isinstance(error, EndpointError)
+    assert "failed 3 times" in str(error)
+    assert "[slow] good" in [sample.request_id for sample in delivered]
+    assert len(delivered) < 20
+
+
+def test_a_token_budget_stops_cleanly_and_loses_nothing(server: str) -> None:
+    policy = connect(server, concurrency=2, token_budget=45)
+    delivered, error = collect(policy, [ask("hi", count=50)])
+    assert isinstance(error, BudgetExhausted)
+    assert f"endpoint.token_budget = 45; {len(delivered)} of 50 samples were delivered" in str(error)
+    # Ten tokens each: the fifth answer reaches the budget, and one more may have been in flight.
+    assert 4 <= len(delivered) <= 6
+    assert policy.spending.requests == len(delivered)
+    with pytest.raises(BudgetExhausted, match="0 of 1 samples"):
+        one(policy, ask("more"))
+
+
+def test_a_money_budget_counts_prices_per_million(server: str, tmp_path: Path) -> None:
+    settings = {"concurrency": 1, "money_budget": 100e-6, "input_price": 1.0, "output_price": 2.0}
+    policy = connect(server, **settings)
+    # One answer: 3 prompt tokens at 1 and 7 answer tokens at 2 = 17 millionths.
+    one(policy, ask("a"))
+    assert policy.spending.cost(policy.config) == pytest.approx(17e-6)
+    policy.save(tmp_path)
+    resumed = connect(server, **settings)
+    resumed.load(tmp_path)
+    with pytest.raises(BudgetExhausted, match="money_budget"):
+        list(resumed.sample([ask("b", count=50)]))
+    assert resumed.spending.requests == 6, "the sixth answer takes the cost to 102 millionths"
+
+
+def test_variants_of_replies(server: str) -> None:
+    policy = connect(server)
+    assert one(policy, ask("[reasoning] 2+2")).text == "<think>\nlet me see\n</think>\n\nfour"
+    assert one(policy, ask("[length] x")).finish_reason == "length"
+    cut = one(policy, ask("[stop] x", stop=("</answer>",)))
+    assert (cut.text, cut.finish_reason) == ("before", "stop")
+    before = policy.spending.tokens
+    one(policy, ask("[nousage] x"))
+    assert policy.spending.tokens > before, "an estimate keeps budgets finite where a server reports nothing"
+
+
+def test_newer_models_that_rename_the_limit_are_served(server: str) -> None:
+    assert one(connect(server, model="newer-2"), ask("renamed")).text == "echo renamed"
+
+
+def test_it_never_trains(server: str) -> None:
+    with pytest.raises(PolicyError, match="cannot be trained"):
+        connect(server).update([])
+
+
+def test_leaving_the_iterator_stops_the_work() -> None:
+    with running_server() as server:
+        stream = connect(server, concurrency=2).sample([ask("[slow] x", count=200)])
+        next(stream)
+        stream.close()  # type: ignore[attr-defined]
+        time.sleep(0.5)
+        assert len(statistics(server)["bodies"]) <= 6
+
+
+@pytest.mark.slow
+def test_a_real_model_behind_the_server(tiny_directories: dict[str, Path]) -> None:
+    with running_server("--model-dir", str(tiny_directories["llama"])) as server:
+        policy = connect(server, key=None, timeout_seconds=60.0)
+        requests = [ask("abc", count=4, max_tokens=16, seed=1)]
+        first, again = ({sample.index: sample.text for sample in policy.sample(requests)} for _ in range(2))
+        assert first == again
+        assert len(set(first.values())) == 4
+        assert 0 < policy.spending.completion_tokens <= 2 * 4 * 16

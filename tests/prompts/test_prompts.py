@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from evoenv.errors import InputError
+from evoenv.prompts.generator import Example, choose_examples, extract_source, generator_messages
+from evoenv.prompts.solver import solver_messages
+from evoenv.prompts.texts import fenced, fill, load_prompt
+
+
+def test_a_slot_inside_a_value_stays_text():
+    assert fill("{{a}} {{b}}", {"a": "{{b}}", "b": "x"}) == "{{b}} x"
+
+
+def test_a_missing_prompt_text_names_the_ones_there_are():
+    with pytest.raises(InputError, match="generator_v1"):
+        load_prompt("generator_v99")
+
+
+def test_a_fence_outgrows_its_content():
+    assert fenced("````\nx") == "`````\n````\nx\n`````"
+
+
+def test_the_solver_is_told_to_mark_its_answer():
+    (message,) = solver_messages("Add 1 and 2.")
+    assert message.content.startswith("Add 1 and 2.\n")
+    assert "<answer> and </answer>" in message.content
+
+
+# --------------------------------------------------------------------------- the generator's prompt
+
+EXAMPLES = [Example("id-a", "class A: pass"), Example("id-b", "class B: pass"), Example("id-c", "x = 1\n" * 3000)]
+
+
+@pytest.mark.parametrize("version", ["full", "short"])
+def test_the_prompt_shows_examples_and_records_them_as_parents(version):
+    (message,), parents = generator_messages(EXAMPLES[:2], version)
+    assert parents == ("id-a", "id-b")
+    assert "```python\nclass A: pass\n```" in message.content
+    for module in ("random", "math", "collections", "itertools", "heapq", "bisect", "functools", "re", "typing"):
+        assert module in message.content
+    for method in ("_generate", "_prompt_generate", "_process", "scorer"):
+        assert method in message.content
+    assert "{{" not in message.content
+
+
+def test_the_short_prompt_is_much_shorter():
+    lengths = {version: len(generator_messages([], version)[0][0].content) for version in ("full", "short")}
+    assert lengths["short"] < 0.35 * lengths["full"]
+
+
+def test_examples_that_do_not_fit_are_left_out_and_are_no_parents():
+    _, parents = generator_messages(EXAMPLES, "full", max_prompt_tokens=4096)
+    assert parents == ("id-a", "id-b")
+    _, parents = generator_messages(EXAMPLES[2:], "full", max_prompt_tokens=64)
+    assert parents == ("id-c",)
+
+
+def test_diverse_examples_are_far_from_each_other():
+    # four directions, two of them doubled: a choice of four must take each direction once
+    vectors = np.array([(1, 0), (1, 0.01), (0, 1), (-1, 0), (0, -1), (0.01, -1)], dtype=np.float32)
+    for seed in range(20):
+        chosen = choose_examples(vectors, 4, seed)
+        assert len(set(chosen)) == 4
+        assert not {0, 1} <= set(chosen)
+        assert not {4, 5} <= set(chosen)
+
+
+def test_the_second_diverse_example_is_the_farthest_from_the_first():
+    vectors = np.array([(1, 0), (0.8, 0.6), (0, 1), (-0.6, 0.8)], dtype=np.float32)
+    farthest = {0: 3, 1: 3, 2: 0, 3: 0}  # cosines from 0: .8, 0, −.6; from 1: .8, .6, 0; from 2: 0, .6, .8; from 3: −.6
+    for seed in range(20):
+        first, second = choose_examples(vectors, 2, seed)
+        assert second == farthest[first]
+
+
+def test_choices_follow_the_seed_and_never_repeat_an_example():
+    vectors = np.ones((5, 3), dtype=np.float32)
+    for choice in ("diverse", "random"):
+        assert choose_examples(vectors, 3, 4, choice) == choose_examples(vectors, 3, 4, choice)
+        assert sorted(choose_examples(vectors, 9, 4, choice)) == [0, 1, 2, 3, 4]
+        assert len({tuple(choose_examples(vectors, 2, seed, choice)) for seed in range(20)}) > 1
+    assert choose_examples(vectors, 0, 1, "diverse") == []
+    assert choose_examples(np.zeros((0, 3), dtype=np.float32), 2, 1) == []
+
+
+# --------------------------------------------------------------------------- reading the response
+
+
+@pytest.mark.parametrize(
+    ("response", "source"),
+    [
+        ("no code at all", None),
+        ("", None),
+        ("```python\nx = 1\n```", "x = 1"),
+        ("text\n```\nx = 1\n```\ntext", "x = 1"),
+        ("```py\nx = 1\n```", "x = 1"),
+        ("```Python title=a\nx = 1\n```", "x = 1"),
+        ("  ```python\nx = 1\n  ```", "x = 1"),
+        ("```python\r\nx = 1\r\n```\r\n", "x = 1\r"),
+        ("```python\nx = 1\n", "x = 1\n"),
+        ("```python\nshort\n```\n```python\nlonger one\n```\n```python\nmid\n```", "longer one"),
+        ("```python\naa\n```\n```python\nbb\n```", "bb"),
+        ('```json\n{"much": "longer than the code"}\n```\n```python\nx\n```', "x"),
+        ("```json\n{}\n```", None),
+        ("```python\n```", None),
+        ("````python\nx = '''\n```\n'''\n````", "x = '''\n```\n'''"),
+        ("<think>\n```python\na long draft of the class\n```\n</think>\n```python\nx\n```", "x"),
+        ("draft\n```python\nlong long long\n```\n</think>\n```python\nx\n```", "x"),
+        ("<think>\n```python\nx\n```\nstill thinking", None),
+        ("inline ``` is no fence\n```python\nx\n```", "x"),
+    ],
+)
+def test_the_longest_fenced_python_block_is_the_source(response, source):
+    assert extract_source(response) == source
+
+
+@pytest.mark.parametrize("text", ["```\n" * 100_000, "`" * 500_000, "```python " * 50_000, "<think>" * 100_000])
+def test_hostile_responses_are_read_in_linear_time(text):
+    began = time.perf_counter()
+    extract_source(text)
+    assert time.perf_counter() - began < 2.0

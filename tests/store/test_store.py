@@ -1,0 +1,453 @@
+"""The run store: round trips, stages, locks, migrations and faults."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evoenv.errors import StoreError
+from evoenv.pool.state import Difficulty, after_step
+from evoenv.records import (
+    Calibration,
+    Candidate,
+    Decision,
+    Finding,
+    Message,
+    Novelty,
+    Request,
+    Review,
+    Sample,
+    Score,
+    ValidationReport,
+    environment_id,
+)
+from evoenv.store.database import Database
+from evoenv.store.packing import pack_rollout, pack_text, unpack_text, with_rollout
+from evoenv.store.schema import MIGRATIONS, SCHEMA_VERSION
+from evoenv.store.store import Asked, EnvironmentRecord, Store
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.create(tmp_path / "run", {"run": {"seed": 3}}, {"evoenv": "0"}) as store:
+        yield store
+
+
+def request(name="r1", count=2):
+    return Request(name, "generator", (Message("system", "s"), Message("user", "ü" * 300)), count=count)
+
+
+def sample(name="r1", index=0, text="hello"):
+    return Sample(name, index, text, (1, 2), (3, 4, 5), (-0.1, -1e-300, -3.25), "length", 0.6)
+
+
+def source_of(number):
+    return f"class E{number}:\n    prompt_template = 'p{number}'\n" + "    # padding\n" * 20
+
+
+# --------------------------------------------------------------------------- packing
+
+
+@given(st.text(max_size=400))
+def test_texts_come_back_as_they_were(text):
+    assert unpack_text(pack_text(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "short", "\ud800 lone", "nul \x00", "long " * 1000])
+def test_awkward_texts_come_back_from_the_database_too(store, text):
+    store.add_requests(1, [Asked(request(), "generate")])
+    store.add_sample(1, sample(text=text))
+    assert store.samples(1, "generate")["r1", 0].text == text
+
+
+def test_long_texts_are_compressed():
+    assert len(pack_text("class E: pass\n" * 200)) < 200
+
+
+def test_rollouts_come_back_to_the_bit():
+    bare = Sample("r", 0, "t", finish_reason="length")
+    assert with_rollout(replace(bare, index=0), pack_rollout(sample())) == replace(sample(), request_id="r", text="t")
+
+
+# --------------------------------------------------------------------------- round trips
+
+
+def test_everything_about_a_candidate_comes_back(tmp_path):
+    report = ValidationReport(
+        layer=4,
+        findings=(Finding("L5.x", "seen", "mend"), Finding("L5.y", "s", "m")),
+        class_name="E",
+        dialect="stateful",
+        prompt_template="p" * 500,
+        family="exact",
+        seconds=0.25,
+        cpu_seconds=0.125,
+        sandbox=("seccomp", "landlock"),
+    )
+    candidates = [
+        Candidate("s1.g0.c0", 1, 0, 0, "hello", source_of(1), ("seed-a", "seed-b")),
+        Candidate("s1.g0.c1", 1, 0, 1, "no code", None, ()),
+    ]
+    directory = tmp_path / "run"
+    with Store.create(directory, {}, {}) as store:
+        store.add_requests(1, [Asked(request(), "generate"), Asked(request("s1.g0.c0.review"), "review")])
+        store.add_sample(1, sample())
+        store.add_sample(1, sample(index=1, text="no code"))
+        store.add_candidates(candidates, {"s1.g0.c0": "r1", "s1.g0.c1": "r1"})
+        store.add_report(1, "s1.g0.c0", report)
+        store.add_sample(1, sample("s1.g0.c0.review", 0, "fine\nVERDICT: ACCEPT"))
+        store.add_reviews(1, {"s1.g0.c0": (Review("accept", "fine\nVERDICT: ACCEPT"), Review("unparseable", ""))})
+        store.add_calibrations(1, {"s1.g0.c0": Calibration((0.0, 1.0, 1 / 3), 2 / 3)})
+        store.add_novelties(1, {"s1.g0.c0": Novelty(0.7, 0.30000000000000004, 0.5, "seed-a")})
+        store.add_decisions(1, [Decision("s1.g0.c0", 5, 0.1, 1 / 3, False, "gate", 0.8)])
+        store.add_scores(1, {("r1", 0): Score(0.5), ("r1", 1): Score(0.0, False, "died")})
+        store.add_metrics(1, {"a/b": 0.1, "c/d": float("nan"), "e": 2})
+    with Store.read(directory) as store:
+        assert store.candidates(1) == candidates
+        assert store.count_candidates() == 2
+        assert store.source(environment_id(source_of(1))) == source_of(1)
+        assert store.source("nothing") is None
+        assert store.request_messages("r1") == request().messages
+        assert store.samples(1, "generate") == {("r1", 0): sample(), ("r1", 1): sample(index=1, text="no code")}
+        assert store.reports(1) == {"s1.g0.c0": report}
+        assert store.reviews(1)["s1.g0.c0"][0] == Review("accept", "fine\nVERDICT: ACCEPT")
+        assert [review.verdict for review in store.reviews(1)["s1.g0.c0"]] == ["accept", "unparseable"]
+        assert store.calibrations(1) == {"s1.g0.c0": Calibration((0.0, 1.0, 1 / 3), 2 / 3)}
+        assert store.novelties(1) == {"s1.g0.c0": Novelty(0.7, 0.30000000000000004, 0.5, "seed-a")}
+        assert store.decisions(1) == [Decision("s1.g0.c0", 5, 0.1, 1 / 3, False, "gate", 0.8)]
+        assert store.scores(1, "generate") == {("r1", 0): Score(0.5), ("r1", 1): Score(0.0, False, "died")}
+        assert store.metrics(1)["a/b"] == 0.1
+        assert np.isnan(store.metrics(1)["c/d"])
+        assert store.metric("a/b") == [(1, 0.1)]
+        assert store.candidates(2) == []
+
+
+def test_writing_the_same_sample_or_report_again_changes_nothing(store):
+    store.add_requests(1, [Asked(request(), "generate")])
+    store.add_requests(1, [Asked(request(), "generate")])
+    store.add_sample(1, sample(text="first"))
+    store.add_sample(1, sample(text="second"))
+    assert store.samples(1, "generate")["r1", 0].text == "first"
+    store.add_report(1, "c", ValidationReport(2))
+    store.add_report(1, "c", ValidationReport(3))
+    assert store.reports(1)["c"].layer == 2
+
+
+def test_dropped_rollouts_leave_the_texts(store):
+    store.add_requests(1, [Asked(request(), "generate")])
+    store.add_sample(1, sample())
+    store.drop_rollouts(1)
+    assert store.samples(1, "generate") == {("r1", 0): Sample("r1", 0, "hello", finish_reason="length")}
+
+
+def test_the_pool_and_the_cache_come_back(store):
+    names = ["a", "b", "c"]
+    store.add_environments([EnvironmentRecord(name, name.upper(), name == "a", tags=frozenset("xy")) for name in names])
+    vectors = {
+        name: (np.eye(3, dtype=np.float32)[i], np.eye(3, dtype=np.float32)[2 - i]) for i, name in enumerate(names)
+    }
+    store.add_vectors(vectors)
+    before = store.pool()
+    assert before.active == ("a", "b", "c")
+    after = after_step(before, [], [], 8)
+    members = dict(after.members)
+    members["b"] = replace(members["b"], active=False, epochs=5)
+    members["c"] = replace(members["c"], epochs=2, difficulty=Difficulty(3, 4, 5))
+    after = type(after)(members)
+    store.update_pool(10, before, after)
+    assert store.pool() == after
+    records = {record.id: record for record in store.environments()}
+    assert records["b"].retired_step == 10
+    assert records["c"] == EnvironmentRecord("c", "C", False, epochs=2, level=3, tags=frozenset("xy"))
+    prompts, codes = store.vectors(["c", "a"])
+    assert prompts.tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert codes.tolist() == [[1, 0, 0], [0, 0, 1]]
+    cache = store.novelty_cache(3)
+    assert len(cache) == 3
+    assert cache.nearest(prompts, codes) == [(1.0, 1.0, "c"), (1.0, 1.0, "a")]
+
+
+def test_a_position_in_the_pool_is_an_order_of_admission(store):
+    for name in ("z", "m", "a"):
+        store.add_environments([EnvironmentRecord(name, name, False)])
+    assert store.pool().admitted == ("z", "m", "a")
+
+
+# --------------------------------------------------------------------------- stages and events
+
+
+def test_a_stage_and_its_outcome_are_one(store):
+    def fail_halfway():
+        with store.stage(1, "decided"):
+            store.add_decisions(1, [Decision("c", 0, -1.0, -1.0, False, "layer")])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_halfway()
+    assert not store.stage_done(1, "decided")
+    assert store.decisions(1) == []
+    with store.stage(1, "decided") as kept:
+        store.add_decisions(1, [Decision("c", 0, -1.0, -1.0, False, "layer")])
+        kept["admitted"] = 0
+    assert store.stage_done(1, "decided")
+    assert store.stage_data(1, "decided") == {"admitted": 0}
+    assert len(store.decisions(1)) == 1
+
+
+def test_a_stage_is_done_once(store):
+    with store.stage(1, "solved"):
+        pass
+    with pytest.raises(StoreError, match="must not be done twice"), store.stage(1, "solved"):
+        pass
+
+
+def test_last_step_and_last_checkpoint_count_what_is_committed(store):
+    assert store.last_step() == 0
+    assert store.last_checkpoint() is None
+    for step, checkpoint in ((1, "step-1"), (2, None), (3, None)):
+        with store.stage(step, "updated") as kept:
+            kept["checkpoint"] = checkpoint
+        if step < 3:
+            with store.stage(step, "rotated"):
+                pass
+    assert store.last_step() == 2
+    assert store.last_update() == 3
+    assert store.last_checkpoint() == (1, "step-1")
+
+
+def test_events_are_kept_in_order_and_cannot_be_changed(store):
+    store.add_event(1, "first", {"x": 1})
+    store.add_event(None, "second", {})
+    assert [(step, kind, data) for _, _, step, kind, data in store.events()][-2:] == [
+        (1, "first", {"x": 1}),
+        (None, "second", {}),
+    ]
+    last = store.events()[-1][0]
+    assert store.events(after=last) == []
+    raw = sqlite3.connect(store.directory / "run.sqlite")
+    for statement in ("DELETE FROM events", "UPDATE events SET kind = 'x'"):
+        with pytest.raises(sqlite3.DatabaseError, match="append-only"):
+            raw.execute(statement)
+    raw.close()
+
+
+# --------------------------------------------------------------------------- opening, locking, migrating
+
+
+def test_a_run_is_created_once_and_opened_only_where_there_is_one(tmp_path):
+    Store.create(tmp_path / "run", {"a": 1}, {"evoenv": "1"}).close()
+    with pytest.raises(StoreError, match="already holds a run"):
+        Store.create(tmp_path / "run", {}, {})
+    with pytest.raises(StoreError, match="there is no run"):
+        Store.open(tmp_path / "nothing")
+    with pytest.raises(StoreError, match="there is no run"):
+        Store.read(tmp_path / "nothing")
+    with Store.open(tmp_path / "run") as store:
+        assert store.meta("config") == {"a": 1}
+        assert store.meta("versions") == {"evoenv": "1"}
+        assert store.meta("nothing") is None
+
+
+def test_a_creation_cut_short_can_be_done_again(tmp_path):
+    assert not Store.begun(tmp_path)
+    (tmp_path / "run.sqlite").touch()
+    assert not Store.begun(tmp_path)
+    Database(tmp_path / "run.sqlite").migrate()
+    assert not Store.begun(tmp_path)
+    with pytest.raises(StoreError, match="never started"):
+        Store.open(tmp_path)
+    Store.create(tmp_path, {}, {}).close()
+    assert Store.begun(tmp_path)
+
+
+def test_a_second_writer_is_refused_by_name_and_a_reader_is_not(store):
+    with pytest.raises(StoreError, match=rf"in use by process {os.getpid()}"):
+        Store.open(store.directory)
+    with Store.read(store.directory) as reader:
+        assert reader.last_step() == 0
+    script = "import sys; from pathlib import Path; from evoenv.store.store import Store; Store.open(Path(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(store.directory)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert f"in use by process {os.getpid()}" in done.stderr
+
+
+def test_the_lock_goes_with_its_holder(tmp_path):
+    directory = tmp_path / "run"
+    script = textwrap.dedent("""
+        import sys, time
+        from pathlib import Path
+        from evoenv.store.store import Store
+        store = Store.create(Path(sys.argv[1]), {}, {})
+        store.add_metrics(1, {"m": 1.0})
+        print("ready", flush=True)
+        time.sleep(60)
+    """)
+    child = subprocess.Popen([sys.executable, "-c", script, str(directory)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    with pytest.raises(StoreError, match=f"in use by process {child.pid}"):
+        Store.open(directory)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    with Store.open(directory) as store:
+        assert store.metrics(1) == {"m": 1.0}
+
+
+def write_version(directory: Path, version: int) -> None:
+    """A run as an older EvoEnv left it."""
+    database = sqlite3.connect(directory / "run.sqlite")
+    for statements in MIGRATIONS[:version]:
+        for statement in statements:
+            database.execute(statement)
+    database.execute("INSERT INTO meta VALUES ('config', '{}')")
+    database.execute("INSERT INTO environments VALUES (1, 'a', 'A', NULL, 1, 1, 3, 0, 0, 0, 0, NULL)")
+    database.execute(f"PRAGMA user_version = {version}")
+    database.commit()
+    database.close()
+
+
+@pytest.mark.parametrize("opener", [Store.open, Store.read])
+def test_a_run_of_the_first_version_is_brought_up_to_date(tmp_path, opener):
+    write_version(tmp_path, 1)
+    with opener(tmp_path) as store:
+        assert store.environments() == [EnvironmentRecord("a", "A", True, epochs=3)]
+    with Store.open(tmp_path) as store:
+        store.add_environments([EnvironmentRecord("b", "B", False, tags=frozenset({"graph"}))])
+        assert store.environments()[1].tags == {"graph"}
+
+
+def test_a_run_of_a_newer_version_is_refused(tmp_path):
+    Store.create(tmp_path, {}, {}).close()
+    database = sqlite3.connect(tmp_path / "run.sqlite")
+    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    database.close()
+    for opener in (Store.open, Store.read):
+        with pytest.raises(StoreError, match="newer EvoEnv"):
+            opener(tmp_path)
+
+
+# --------------------------------------------------------------------------- faults
+
+
+def test_a_full_disk_is_said_clearly_and_leaves_the_run_readable(store):
+    store.add_metrics(1, {"m": 1.0})
+    pages = store._database.query("PRAGMA page_count")[0][0]
+    store._database.execute(f"PRAGMA max_page_count = {pages + 2}")
+
+    def fill_the_disk():
+        with store.stage(1, "generated"):
+            store.add_requests(1, [Asked(request(), "generate")])
+            for number in range(100):
+                store.add_sample(1, sample(index=number, text=os.urandom(4000).hex()))
+
+    with pytest.raises(StoreError, match=r"disk is full.*--resume"):
+        fill_the_disk()
+    with Store.read(store.directory) as reader:
+        assert reader.metrics(1) == {"m": 1.0}
+        assert not reader.stage_done(1, "generated")
+        assert reader.samples(1, "generate") == {}
+    store._database.execute("PRAGMA max_page_count = 1000000")
+    with store.stage(1, "generated"):
+        store.add_sample(1, sample())
+
+
+def test_a_damaged_database_is_said_clearly(tmp_path):
+    (tmp_path / "run.sqlite").write_bytes(b"this is not a database at all" * 100)
+    for opener in (Store.open, Store.read):
+        with pytest.raises(StoreError, match=r"damaged.*\.recover"):
+            opener(tmp_path)
+
+
+def test_damage_in_the_middle_is_said_clearly_when_it_is_met(tmp_path):
+    with Store.create(tmp_path, {}, {}) as store:
+        store.add_requests(1, [Asked(request(), "generate")])
+        for number in range(200):
+            store.add_sample(1, sample(index=number, text=os.urandom(1000).hex()))
+    path = tmp_path / "run.sqlite"
+    content = bytearray(path.read_bytes())
+    content[40 * 4096 : 120 * 4096] = b"\xff" * (80 * 4096)
+    path.write_bytes(content)
+    with Store.read(tmp_path) as store:
+        assert store.meta("config") == {}
+        with pytest.raises(StoreError, match="damaged"):
+            store.samples(1, "generate")
+
+
+def test_an_unwritable_place_is_said_clearly(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="cannot make the run directory"):
+        Store.create(tmp_path / "file" / "run", {}, {})
+
+
+# --------------------------------------------------------------------------- size and speed
+
+
+@pytest.mark.slow
+def test_a_run_of_a_hundred_thousand_candidates_opens_in_two_seconds(tmp_path):
+    with Store.create(tmp_path, {}, {}) as store, store.transaction():
+        for step in range(1, 782):
+            asked = [Asked(request(f"{step}.{group}", 8), "generate") for group in range(16)]
+            store.add_requests(step, asked)
+            for group in range(16):
+                for index in range(8):
+                    name, number = f"s{step}.g{group}.c{index}", step * 128 + group * 8 + index
+                    store.add_sample(step, Sample(f"{step}.{group}", index, source_of(number)))
+                    candidate = Candidate(name, step, group, index, "", source_of(number))
+                    store.add_candidates([candidate], {name: f"{step}.{group}"})
+                    store.add_report(step, name, ValidationReport(5, prompt_template=f"p{number}" * 40))
+                    store.add_environments([EnvironmentRecord(environment_id(source_of(number)), name, False)])
+    began = time.perf_counter()
+    with Store.open(tmp_path) as store:
+        assert len(store.pool().members) == store.count_candidates() == 781 * 128
+        assert len(store.candidates(700)) == 128
+        size = store.size()
+    assert time.perf_counter() - began < 2.0
+    assert size["bytes"] / size["candidates"] < 4000
+
+
+# --------------------------------------------------------------------------- evaluations and snapshots
+
+
+def test_evaluations_come_back_by_suite_and_step_and_the_newest_counts(store):
+    store.record_evaluation(2, "aime", 0.5, 0.4, 0.6, 30)
+    store.record_evaluation(0, "aime", 0.25, 0.1, 0.4, 30)
+    store.record_evaluation(1, "seeds", 0.75, 0.7, 0.8, 100)
+    store.record_evaluation(2, "aime", 0.55, 0.45, 0.65, 30)
+    found = [(item.suite, item.step, item.accuracy, item.low, item.high, item.n) for item in store.evaluations()]
+    assert found == [
+        ("aime", 0, 0.25, 0.1, 0.4, 30),
+        ("aime", 2, 0.55, 0.45, 0.65, 30),
+        ("seeds", 1, 0.75, 0.7, 0.8, 100),
+    ]
+    assert [event[4]["accuracy"] for event in store.events() if event[3] == "evaluated"] == [0.5, 0.25, 0.75, 0.55]
+
+
+@pytest.mark.parametrize("numbers", [(0.5, 0.6, 0.7), (0.5, 0.4, 1.2), (float("nan"), 0.0, 1.0)])
+def test_an_evaluation_outside_its_interval_is_refused(store, numbers):
+    with pytest.raises(ValueError, match="0 ≤ low ≤ accuracy ≤ high ≤ 1"):
+        store.record_evaluation(1, "aime", *numbers, 30)
+
+
+def test_a_snapshot_does_not_see_what_is_written_meanwhile(store):
+    store.add_metrics(1, {"a": 1.0})
+    with Store.read(store.directory) as reader:
+        with reader.snapshot():
+            assert reader.metrics(1) == {"a": 1.0}
+            store.add_metrics(1, {"a": 2.0})
+            assert reader.metrics(1) == {"a": 1.0}
+        assert reader.metrics(1) == {"a": 2.0}
