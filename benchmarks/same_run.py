@@ -2,10 +2,10 @@
 
     python benchmarks/same_run.py BEFORE AFTER
 
-Every table that both have is compared row by row, by its primary key and by the columns that both have; so are the weights
-of the last checkpoint. Times (columns and metrics), the software's versions and the configuration are left out. What only
-one of them has is named. Exit code 0 if all that both have agrees, 1 if not, 2 on misuse. Make both runs with the same
-number of threads: sums differ otherwise.
+Every table that both have is compared row by row, by its primary key and by the columns that both have; so are the
+weights of the last checkpoint. Times (columns and metrics), the software's versions and the configuration are left out.
+What only one of them has is named. Exit code 0 if all that both have agrees, 1 if not, 2 on misuse. Make both runs with
+the same number of threads: sums differ otherwise.
 
 What a newer version stores on purpose less or otherwise is said with --less TABLE: the rows of AFTER must then be
 among those of BEFORE, and may be fewer.
