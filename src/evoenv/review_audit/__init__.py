@@ -6,5 +6,6 @@
         review_all(found, sandbox, policy, config, kept)
     audit = summarise(found, kept, reviews=3)
 
-`environments/` is the shipped set: sources to be read and to be run in the sandbox, not modules to import.
+The shipped set is in `data/review_audit` of the repository, and installed as `share/evoenv/review_audit`: sources to
+be read and to be run in the sandbox, not modules to import.
 """

@@ -11,15 +11,16 @@ import hashlib
 import itertools
 import json
 import random
+import sysconfig
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+import evoenv
 from evoenv.errors import InputError
 from evoenv.records import derive_seed
 from evoenv.store.database import is_run
@@ -83,7 +84,20 @@ def read_set(where: str, *, count: int | None = None, seed: int = 0) -> Labelled
 
 
 def shipped_folder() -> Path:
-    return Path(str(resources.files(__package__ or "evoenv.review_audit"))) / "environments"
+    """Find the shipped set: `data/` of a source checkout, else where a wheel's data files are installed."""
+    package = Path(evoenv.__file__).resolve().parent
+    installed = Path("share", "evoenv", "review_audit")
+    candidates = [package.parents[1] / "data" / "review_audit"]
+    # The prefix is above the package for every kind of installation: virtual environment, --user, --target.
+    candidates += [directory / installed for directory in package.parents]
+    candidates.append(Path(sysconfig.get_path("data")) / installed)
+    for folder in candidates:
+        if (folder / LABEL_FILES[0]).is_file():
+            return folder
+    raise InputError(
+        f"the shipped set is not installed: there is no {candidates[-1]}. Install EvoEnv again with its data files "
+        "(a wheel or a source checkout has them), or give a folder with labels"
+    )
 
 
 def draw(items: Sequence[Labelled], count: int, seed: int) -> tuple[Labelled, ...]:
