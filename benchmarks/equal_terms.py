@@ -16,9 +16,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from evoenv.assembly import find_checkpoint, open_checkpoint, open_embedder, open_sandbox
 from evoenv.config import Config, load_config
-from evoenv.engines.local.policy import LocalPolicy
-from evoenv.models.embedder import MiniLMEmbedder
+from evoenv.ports import Embedder, Policy
 from evoenv.records import Decision
 from evoenv.run import create, prepare
 from evoenv.sandbox.host import Sandbox
@@ -28,23 +28,13 @@ from evoenv.stages.synthesis import synthesise
 from evoenv.store.store import Store
 
 
-def fresh(config: Config, policy: LocalPolicy, sandbox: Sandbox, embedder: MiniLMEmbedder) -> list[Decision]:
+def fresh(config: Config, policy: Policy, sandbox: Sandbox, embedder: Embedder) -> list[Decision]:
     """One batch of candidates as far as its rewards."""
     with tempfile.TemporaryDirectory() as place:
         store, config = create(Path(place) / "run", config)
         with prepare(store, config, policy, sandbox, embedder, training=False) as run:
             proposed = synthesise(run, 1, run.begin_step())
             return list(decide(run, 1, proposed, judge(run, 1, proposed)))
-
-
-def newest(directory: Path, config: Config) -> LocalPolicy:
-    with Store.read(directory) as store:
-        last = store.last_checkpoint()
-    if last is None:
-        raise SystemExit(f"{directory} has no checkpoint; train it first")
-    policy = LocalPolicy.open(config.model, config.training, seed=config.run.seed)
-    policy.load(directory / "checkpoints" / last[1])
-    return policy
 
 
 def mean(values: list[float]) -> dict[str, float]:
@@ -61,21 +51,21 @@ def main() -> None:
     arguments = parser.parse_args()
     with Store.read(arguments.runs[0]) as store:
         settings = store.meta("config")
-    trained = load_config(settings)
     probe = load_config(
         settings,
         overrides=[
             f"generator.prompts={arguments.prompts}", f"run.seed={arguments.seed}", f"novelty.gate={arguments.gate}",
-            "run.steps=1", "run.tokens=0",
+            "run.steps=1", "run.tokens=0", "model.device=cpu",
         ],
     )  # fmt: skip
-    embedder = MiniLMEmbedder(probe.novelty.embedder, device="cpu")
+    embedder = open_embedder(probe)
     rows: list[dict[str, Any]] = []
     start: list[float] = []
-    with Sandbox() as sandbox:
+    with open_sandbox() as sandbox:
         for directory in (None, *arguments.runs):
             before = directory is None
-            policy = LocalPolicy.open(trained.model, None, seed=0) if before else newest(directory, trained)
+            checkpoint = find_checkpoint(arguments.runs[0], 0) if before else find_checkpoint(directory)
+            policy = open_checkpoint(checkpoint)
             decisions = fresh(probe, policy, sandbox, embedder)
             rewards = [decision.reward for decision in decisions]
             row: dict[str, Any] = {

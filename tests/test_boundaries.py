@@ -52,6 +52,27 @@ def test_torch_is_imported_only_where_models_live(path: Path) -> None:
     assert not set(imported(path)) & HEAVY
 
 
+def calls(path: Path) -> Iterator[str]:
+    """What a file calls by name: `Sandbox(…)`, `LocalPolicy.open(…)`, `host.Sandbox(…)`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func)
+
+
+OPENED = ("Sandbox", "LocalPolicy", "EndpointPolicy", "ScriptedPolicy", "MiniLMEmbedder", "HashingEmbedder")
+
+
+def opens(name: str) -> bool:
+    """Whether a call makes a sandbox, a policy or an embedder, also by a method of the class or from its module."""
+    return any(part in OPENED for part in name.split("."))
+
+
+def test_only_the_assembly_opens_policies_sandboxes_and_embedders() -> None:
+    found = {str(path.relative_to(PACKAGE)): name for path in files("**/*.py") for name in calls(path) if opens(name)}
+    # The scorer that an export carries runs where EvoEnv is not installed, so it opens its own sandbox.
+    assert sorted(found) == ["assembly.py", "exchange/scorer/api.py"]
+
+
 @pytest.mark.parametrize("path", files("sandbox/guest/*.py"), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_the_guest_needs_the_standard_library_alone(path: Path) -> None:
     assert set(imported(path)) <= {*sys.stdlib_module_names, "evoenv"}

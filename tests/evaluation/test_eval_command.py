@@ -34,7 +34,7 @@ def adding(tmp_path: Path) -> Path:
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> ScriptedPolicy:
     policy = ScriptedPolicy(solver, trainable=False)
-    monkeypatch.setattr("evoenv.cli.eval_subject.sampling_policy", lambda config: policy)
+    monkeypatch.setattr("evoenv.evaluation.subject.open_policy", lambda config: policy)
     return policy
 
 

@@ -8,9 +8,11 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from evoenv import assembly
 from evoenv.cli import doctor, main
 from evoenv.sandbox import host
 
@@ -40,10 +42,10 @@ def test_without_seccomp_it_says_so_and_fails(
 ) -> None:
     whole = host.Sandbox
 
-    def without_seccomp(**options: bool) -> host.Sandbox:
-        return whole(without=("seccomp",), **options)
+    def without_seccomp(limits: host.Limits, **options: Any) -> host.Sandbox:
+        return whole(limits, without=("seccomp",), **options)
 
-    monkeypatch.setattr(host, "Sandbox", without_seccomp)
+    monkeypatch.setattr(assembly, "Sandbox", without_seccomp)
     assert main(["doctor", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert report["sandbox"]["missing"]["seccomp"] == "left off on request"

@@ -13,8 +13,8 @@ from evoenv.cli.common import console, print_json, visible
 from evoenv.errors import InputError
 
 if TYPE_CHECKING:
-    from evoenv.cli.eval_subject import Subject
     from evoenv.config import Config
+    from evoenv.evaluation.subject import Subject
     from evoenv.review_audit.labels import LabelledSet
     from evoenv.review_audit.tables import Audit
 
@@ -103,15 +103,16 @@ def settings(arguments: argparse.Namespace) -> Config:
 
 
 def reviewer(arguments: argparse.Namespace, config: Config) -> Subject:
-    from evoenv.cli.eval_subject import model_subject, run_subject
+    from evoenv.assembly import require_packages
+    from evoenv.evaluation.subject import model_subject, run_subject
 
-    driving.require_packages("numpy")
+    require_packages("numpy")
     if arguments.run_directory is not None:
-        return run_subject(arguments)
-    if arguments.model is None:
-        arguments.model = config.model.name
-    arguments.overrides = [*_model_settings(config), *arguments.overrides]
-    return model_subject(arguments)
+        if arguments.base_url:
+            raise InputError("--base-url goes with --model; a run brings its own model")
+        return run_subject(arguments.run_directory, arguments.checkpoint, arguments.overrides)
+    overrides = [*_model_settings(config), *arguments.overrides]
+    return model_subject(arguments.model or config.model.name, arguments.base_url, overrides)
 
 
 def _model_settings(config: Config) -> list[str]:
@@ -124,12 +125,12 @@ def _model_settings(config: Config) -> list[str]:
 
 
 def audit(arguments: argparse.Namespace, labelled: LabelledSet, config: Config | None, subject: Subject | None) -> int:
+    from evoenv.assembly import open_sandbox
     from evoenv.cli.eval_view import ProgressBar
     from evoenv.pool.state import starting_level
     from evoenv.review_audit.journal import Journal
     from evoenv.review_audit.tables import summarise
     from evoenv.review_audit.verdicts import check_mechanically, review_all
-    from evoenv.sandbox.host import Sandbox
 
     screen = console(stderr=True)
     folder = subject.folder if subject is not None else MECHANICAL_FOLDER
@@ -141,7 +142,7 @@ def audit(arguments: argparse.Namespace, labelled: LabelledSet, config: Config |
         if policy is not None:
             stack.callback(policy.close)
         kept = stack.enter_context(Journal(results, identity(labelled, config, model, arguments.seed)))
-        sandbox = stack.enter_context(Sandbox(allow_degraded=arguments.allow_degraded))
+        sandbox = stack.enter_context(open_sandbox(allow_degraded=arguments.allow_degraded))
         try:
             with ProgressBar(screen, "L1-L5") as progress:
                 check_mechanically(labelled, sandbox, kept, progress=progress)

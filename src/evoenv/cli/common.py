@@ -106,6 +106,6 @@ def add_environment_options(parser: argparse.ArgumentParser) -> None:
 
 
 def open_sandbox(arguments: argparse.Namespace) -> Sandbox:
-    from evoenv.sandbox.host import Sandbox
+    from evoenv import assembly
 
-    return Sandbox(allow_degraded=arguments.allow_degraded)
+    return assembly.open_sandbox(allow_degraded=arguments.allow_degraded)

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evoenv.assembly import require_packages
 from evoenv.cli import driving
 from evoenv.cli.common import console, print_json
 from evoenv.errors import InputError
@@ -80,7 +81,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    driving.require_packages("numpy", "torch", "transformers")
+    require_packages("numpy", "torch", "transformers")
     require_matplotlib()
     from evoenv.comparison.orchestrate import run_all
     from evoenv.comparison.plan import continued, write_plan

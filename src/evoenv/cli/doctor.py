@@ -95,17 +95,17 @@ def describe_machine() -> dict[str, Any]:
 
 def examine_sandbox() -> dict[str, Any]:
     """Start a sandbox, with its canaries; where it refuses, start it degraded to see what there is."""
-    from evoenv.sandbox.host import Sandbox
+    from evoenv.assembly import open_sandbox
 
     started = time.perf_counter()
     try:
-        with Sandbox() as sandbox:
+        with open_sandbox() as sandbox:
             elapsed_ms = (time.perf_counter() - started) * 1000
             return {"ok": True, "error": None, "start_ms": round(elapsed_ms, 1), **_layers_of(sandbox)}
     except SandboxError as error:
         refusal = str(error)
     try:
-        with Sandbox(allow_degraded=True) as sandbox:
+        with open_sandbox(allow_degraded=True) as sandbox:
             return {"ok": False, "error": refusal, "start_ms": None, **_layers_of(sandbox)}
     except SandboxError:
         return {"ok": False, "error": refusal, "start_ms": None, "layers": [], "missing": {}, "canaries": []}

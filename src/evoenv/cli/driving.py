@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import logging
 import os
 import shlex
@@ -23,13 +22,11 @@ from evoenv.errors import BudgetExhausted, InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evoenv.assembly import Ports
     from evoenv.cli.watching import Watch
-    from evoenv.ports import Embedder, Policy
-    from evoenv.sandbox.host import Sandbox
     from evoenv.stages.context import Run
     from evoenv.store.store import Store
 
-HASHING_EMBEDDER = "hashing"
 INTERRUPTED = 130
 
 
@@ -102,15 +99,6 @@ def resolve_run(arguments: argparse.Namespace, stem: str) -> Path:
     return directory
 
 
-def require_packages(*names: str) -> None:
-    """Raise InputError where an extra is not installed: `evoenv validate` and friends go without them."""
-    missing = [name for name in names if importlib.util.find_spec(name) is None]
-    if missing:
-        raise InputError(
-            f"{', '.join(missing)} not found; install what a run needs: pip install 'evoenv[local,endpoint]'"
-        )
-
-
 def check_minutes(minutes: float | None) -> None:
     if minutes is not None and not minutes > 0:
         raise InputError(f"--minutes is {minutes:g}; expected a positive number")
@@ -146,25 +134,6 @@ def config_help(config: Config) -> str:
             lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
         lines.append("")
     return "\n".join(lines)
-
-
-# --------------------------------------------------------------------------- the ports of a run
-
-
-def open_sandbox(config: Config, *, allow_degraded: bool) -> Sandbox:
-    from evoenv.sandbox.host import Limits, Sandbox
-
-    limits = Limits(cpu_s=config.validation.call_cpu_seconds, memory_mb=config.validation.memory_mb)
-    return Sandbox(limits, allow_degraded=allow_degraded, modules=config.validation.modules)
-
-
-def open_embedder(config: Config) -> Embedder:
-    from evoenv.models.embedder import HashingEmbedder, MiniLMEmbedder
-
-    if config.novelty.embedder == HASHING_EMBEDDER:
-        return HashingEmbedder()
-    require_packages("torch", "transformers")
-    return MiniLMEmbedder(config.novelty.embedder, device=config.model.device)
 
 
 # --------------------------------------------------------------------------- watching and stopping
@@ -249,9 +218,7 @@ def stopping(
 def drive(
     store: Store,
     config: Config,
-    policy: Policy,
-    sandbox: Sandbox,
-    embedder: Embedder,
+    ports: Ports,
     *,
     command: str,
     screen: Console,
@@ -268,7 +235,7 @@ def drive(
 
     with ExitStack() as stack:
         with screen.status("entering the first environments …") if screen.is_terminal else ExitStack():
-            run = stack.enter_context(prepare(store, config, policy, sandbox, embedder, training=training))
+            run = stack.enter_context(prepare(store, config, *ports, training=training))
         writers = MetricWriters(config.run.writers, store)
         stack.callback(writers.close)
         view = open_view(store, config, command, screen, plain=plain, trains=training)

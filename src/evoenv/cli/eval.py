@@ -8,9 +8,9 @@ from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evoenv.assembly import require_packages
 from evoenv.cli import driving
 from evoenv.cli.common import console, print_json
-from evoenv.cli.eval_subject import model_subject, run_subject
 from evoenv.cli.eval_view import ProgressBar, show
 from evoenv.errors import InputError, StoreError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evoenv.evaluation import Evaluation, Suite
+    from evoenv.evaluation.subject import Subject
 
 
 def add_parser(subparsers: Any) -> None:
@@ -112,20 +113,20 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.suites:
         raise InputError("eval needs --suite S: seeds, corpus:held-out, run:DIR, a folder, or a JSONL file of problems")
     check_sampling(arguments)
-    driving.require_packages("numpy")
+    require_packages("numpy")
     suites = find_suites(arguments)
-    subject = run_subject(arguments) if arguments.run_directory is not None else model_subject(arguments)
+    subject = subject_of(arguments)
     folder = arguments.output or subject.folder
+    from evoenv.assembly import open_sandbox
     from evoenv.durable import write_document
     from evoenv.evaluation import evaluate
-    from evoenv.sandbox.host import Sandbox
 
     screen = console(stderr=True)
     documents: list[dict[str, Any]] = []
     found: list[Evaluation] = []
     with ExitStack() as stack:
         stack.enter_context(driving.logged(screen))
-        sandbox = stack.enter_context(Sandbox(allow_degraded=arguments.allow_degraded))
+        sandbox = stack.enter_context(open_sandbox(allow_degraded=arguments.allow_degraded))
         policy, identity = subject.open()
         stack.callback(policy.close)
         for text, suite in suites.items():
@@ -157,21 +158,32 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def subject_of(arguments: argparse.Namespace) -> Subject:
+    """The model or the run that the flags name."""
+    from evoenv.evaluation.subject import model_subject, run_subject
+
+    if arguments.run_directory is None:
+        return model_subject(arguments.model, arguments.base_url, arguments.overrides)
+    if arguments.base_url:
+        raise InputError("--base-url goes with --model; a run brings its own model")
+    return run_subject(arguments.run_directory, arguments.checkpoint, arguments.overrides)
+
+
 def run_abilities(arguments: argparse.Namespace) -> int:
     """What `evoenv warm-start` measures, of any model and with more candidates and problems."""
-    driving.require_packages("numpy", *([] if arguments.base_url else ["torch", "transformers"]))
+    require_packages("numpy", *([] if arguments.base_url else ["torch", "transformers"]))
+    from evoenv.assembly import open_sandbox
     from evoenv.cli.warm_start import ability_rows, compose, open_bar
-    from evoenv.sandbox.host import Sandbox
     from evoenv.warmstart.abilities import Abilities
     from evoenv.warmstart.pairs import CorpusPairs
     from evoenv.warmstart.recipe import load_recipe
 
     *before, recipe = load_recipe(arguments.abilities).stages()
-    subject = run_subject(arguments) if arguments.run_directory is not None else model_subject(arguments)
+    subject = subject_of(arguments)
     screen = console(stderr=True)
     with ExitStack() as stack:
         stack.enter_context(driving.logged(screen))
-        sandbox = stack.enter_context(Sandbox(allow_degraded=arguments.allow_degraded))
+        sandbox = stack.enter_context(open_sandbox(allow_degraded=arguments.allow_degraded))
         policy, _ = subject.open()
         stack.callback(policy.close)
         *earlier, source = (CorpusPairs(stage.data, stage.seed) for stage in (*before, recipe))

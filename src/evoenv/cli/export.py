@@ -48,10 +48,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from evoenv.assembly import open_sandbox
     from evoenv.exchange.bundle import modules_of, read_entries
     from evoenv.exchange.checking import judged
     from evoenv.exchange.export import Export, check_output, run_export
-    from evoenv.sandbox.host import Sandbox
 
     for flag, least in (("instances", 1), ("test_instances", 0), ("seed", 0)):
         if getattr(arguments, flag) < least:
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.output)
     entries = read_entries(arguments.source, trust=arguments.trust, modules=allowed_modules(arguments))
     chosen = choose(entries, arguments)
-    with Sandbox(allow_degraded=arguments.allow_degraded, modules=modules_of(chosen)) as sandbox:
+    with open_sandbox(allow_degraded=arguments.allow_degraded, modules=modules_of(chosen)) as sandbox:
         with progress_bar("validating", quiet=arguments.json) as progress:
             chosen = judged(chosen, sandbox, progress)
         check_verified(chosen)

@@ -44,15 +44,15 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from evoenv.assembly import open_sandbox
     from evoenv.exchange.bundle import modules_of
     from evoenv.exchange.checking import judged
-    from evoenv.sandbox.host import Sandbox
 
     modules = allowed_modules(arguments)
     check_place(arguments)
     found = read_source_entries(arguments, modules)
     with (
-        Sandbox(allow_degraded=arguments.allow_degraded, modules=modules_of(found)) as sandbox,
+        open_sandbox(allow_degraded=arguments.allow_degraded, modules=modules_of(found)) as sandbox,
         progress_bar("validating", quiet=arguments.json) as progress,
     ):
         entries = judged(found, sandbox, progress)

@@ -34,11 +34,11 @@ def add_parser(subparsers: Any) -> None:
 
 def pack_pool(arguments: argparse.Namespace) -> int:
     """Write every environment that a run ever admitted, with its place in the pool, to a new directory."""
+    from evoenv.assembly import open_sandbox
     from evoenv.exchange.bundle import SEEDS, modules_of, read_entries
     from evoenv.exchange.checking import judged
     from evoenv.exchange.export import Staging, check_output
     from evoenv.exchange.folder import write_pool
-    from evoenv.sandbox.host import Sandbox
     from evoenv.store.database import is_run
 
     if arguments.source != SEEDS and not is_run(Path(arguments.source)):
@@ -50,7 +50,7 @@ def pack_pool(arguments: argparse.Namespace) -> int:
     if not entries:
         raise InputError(f"the pool of {arguments.source} is empty; a run enters its first environments when it starts")
     with (
-        Sandbox(allow_degraded=arguments.allow_degraded, modules=modules_of(entries)) as sandbox,
+        open_sandbox(allow_degraded=arguments.allow_degraded, modules=modules_of(entries)) as sandbox,
         progress_bar("validating", quiet=arguments.json) as progress,
     ):
         entries = judged(entries, sandbox, progress)
@@ -61,6 +61,7 @@ def pack_pool(arguments: argparse.Namespace) -> int:
 
 def unpack_pool(arguments: argparse.Namespace) -> int:
     """Begin a run with the environments of a packed pool, in their old places: active or retired, level, epochs."""
+    from evoenv.assembly import open_sandbox
     from evoenv.config import load_config
     from evoenv.exchange.bundle import modules_of, read_entries
     from evoenv.exchange.checking import judged
@@ -68,7 +69,6 @@ def unpack_pool(arguments: argparse.Namespace) -> int:
     from evoenv.exchange.folder import find_pool
     from evoenv.exchange.runs import create_run
     from evoenv.presets import preset
-    from evoenv.sandbox.host import Sandbox
 
     if find_pool(arguments.source) is None:
         raise InputError(f"there is no packed pool in {arguments.source} (pool.json is missing); check the path")
@@ -76,7 +76,7 @@ def unpack_pool(arguments: argparse.Namespace) -> int:
     config = load_config(*([preset(arguments.preset)] if arguments.preset else []))
     entries = read_entries(arguments.source, trust=arguments.trust, modules=allowed_modules(arguments))
     with (
-        Sandbox(allow_degraded=arguments.allow_degraded, modules=modules_of(entries)) as sandbox,
+        open_sandbox(allow_degraded=arguments.allow_degraded, modules=modules_of(entries)) as sandbox,
         progress_bar("validating", quiet=arguments.json) as progress,
     ):
         entries = judged(entries, sandbox, progress)

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evoenv.assembly import open_embedder, open_ports, open_sandbox, open_silent_policy, require_packages
 from evoenv.cli import driving
 from evoenv.cli.common import console
 from evoenv.config import load_config, to_mapping
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evoenv.config import Config
-    from evoenv.ports import Policy
     from evoenv.records import Message
 
 BATCH = {"generator": {"prompts": 16, "candidates_per_prompt": 1}}
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.help_config:
         print(driving.config_help(new_config(arguments, own)))
         return 0
-    driving.require_packages("numpy")
+    require_packages("numpy")
     driving.check_minutes(arguments.minutes)
     check_budget(arguments)
     screen = console(stderr=True)
@@ -176,27 +176,24 @@ def synthesise(
             steps = math.ceil(new.run.candidates / batch_size(new))
             config = load_config(to_mapping(new), overrides=[f"run.steps={steps}"])
         check_writers(config.run.writers)
-        policy = open_policy(config)
-        stack.callback(policy.close)
-        sandbox = stack.enter_context(driving.open_sandbox(config, allow_degraded=arguments.allow_degraded))
-        embedder = driving.open_embedder(config)
+        ports = stack.enter_context(open_ports(config, learns=False, allow_degraded=arguments.allow_degraded))
         if store is None:
             store, config = create(directory, config)
             stack.callback(store.close)
 
         def meter(opened: Run) -> tuple[str, float]:
-            spending = getattr(policy, "spending", None)
+            spending = getattr(ports.policy, "spending", None)
             if spending is None:
                 return "tokens per second", opened.clock.tokens_per_second
             return "tokens spent", spending.tokens
 
         code = driving.drive(
-            store, config, policy, sandbox, embedder,
+            store, config, ports,
             command="synth", screen=screen, plain=arguments.plain, minutes=arguments.minutes, training=False,
             meter=meter,
         )  # fmt: skip
     show_summary(directory, console())
-    spending = getattr(policy, "spending", None)
+    spending = getattr(ports.policy, "spending", None)
     if spending is not None:
         cost = spending.cost(config.endpoint)
         price = f", which cost {cost:,.4f}" if cost else ""
@@ -224,34 +221,19 @@ def last_step(directory: Path, overrides: list[str]) -> list[str]:
     return [f"run.steps={done + max(0, math.ceil(left / batch_size(config)))}"]
 
 
-def open_policy(config: Config) -> Policy:
-    """The server, asked once whether it is there and knows the model; or a local model that only samples."""
-    if not config.model.base_url:
-        from evoenv.engines.local.policy import LocalPolicy
-
-        return LocalPolicy.open(config.model)
-    driving.require_packages("httpx")
-    from evoenv.engines.endpoint.policy import EndpointPolicy
-
-    policy = EndpointPolicy(config.model, config.endpoint)
-    policy.check()
-    return policy
-
-
 # --------------------------------------------------------------------------- before anything is paid for
 
 
 def dry_run(config: Config, screen: Console, *, allow_degraded: bool) -> int:
     """The first prompt as it would be sent, and what the run can cost at most."""
-    from evoenv.engines.scripted import ScriptedPolicy
     from evoenv.prompts.generator import CHARS_PER_TOKEN
     from evoenv.run import create, prepare
     from evoenv.stages.synthesis import generator_requests
 
-    with tempfile.TemporaryDirectory() as place, driving.open_sandbox(config, allow_degraded=allow_degraded) as sandbox:
+    with tempfile.TemporaryDirectory() as place, open_sandbox(config, allow_degraded=allow_degraded) as sandbox:
         store, config = create(Path(place) / "run", config)
-        nobody = ScriptedPolicy({}, trainable=False)
-        with prepare(store, config, nobody, sandbox, driving.open_embedder(config), training=False) as opened:
+        nobody = open_silent_policy()
+        with prepare(store, config, nobody, sandbox, open_embedder(config), training=False) as opened:
             asked, _ = generator_requests(opened, 1, store.pool())
     messages = asked[0].request.messages
     for message in messages:

@@ -6,13 +6,13 @@ import argparse
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from evoenv.assembly import open_ports, require_packages
 from evoenv.cli import driving
 from evoenv.cli.common import console
 from evoenv.errors import ConfigError
 
 if TYPE_CHECKING:
     from evoenv.config import Config
-    from evoenv.engines.local.policy import LocalPolicy
     from evoenv.store.store import Store
 
 DEFAULT_PRESET = "nano"
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.help_config:
         print(driving.config_help(driving.load(arguments, None, own)))
         return 0
-    driving.require_packages("numpy", "torch", "transformers")
+    require_packages("numpy", "torch", "transformers")
     driving.check_minutes(arguments.minutes)
     if arguments.resume:
         directory = driving.resolve_run(arguments, "")
@@ -57,10 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
             stack.callback(store.close)
             check_trainable(config)
         check_writers(config.run.writers)
-        sandbox = stack.enter_context(driving.open_sandbox(config, allow_degraded=arguments.allow_degraded))
-        embedder = driving.open_embedder(config)
-        policy = open_policy(config)
-        stack.callback(policy.close)
+        ports = stack.enter_context(open_ports(config, learns=True, allow_degraded=arguments.allow_degraded))
         if store is None:  # last, so that a model that does not load leaves no run behind
             store, config = create(directory, config)
             stack.callback(store.close)
@@ -69,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
             return "tokens per second", opened.clock.tokens_per_second
 
         code = driving.drive(
-            store, config, policy, sandbox, embedder,
+            store, config, ports,
             command="train", screen=screen, plain=arguments.plain, minutes=arguments.minutes, meter=meter,
         )  # fmt: skip
     show_summary(directory, console())
@@ -92,9 +89,3 @@ def check_trainable(config: Config) -> None:
     from evoenv.curricula import check_curriculum
 
     check_curriculum(config)
-
-
-def open_policy(config: Config) -> LocalPolicy:
-    from evoenv.engines.local.policy import LocalPolicy
-
-    return LocalPolicy.open(config.model, config.training, seed=config.run.seed)

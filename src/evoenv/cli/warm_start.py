@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evoenv.assembly import require_packages
 from evoenv.cli import driving
 from evoenv.cli.common import console, print_json
 from evoenv.cli.exchanging import allowed_modules, progress_bar
@@ -70,7 +71,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    driving.require_packages("numpy", "torch", "transformers")
+    require_packages("numpy", "torch", "transformers")
     driving.check_minutes(arguments.minutes)
     from evoenv.warmstart.process import begin, begun, check_free, check_model, warm_start_in_stages
     from evoenv.warmstart.recipe import load_recipe
@@ -154,10 +155,10 @@ class Data:
 
 @contextmanager
 def _open_data(data: str, modules: tuple[str, ...], *, allow_degraded: bool) -> Iterator[Data]:
-    from evoenv.sandbox.host import Sandbox
+    from evoenv.assembly import open_sandbox
 
     if data == CORPUS:
-        with Sandbox(allow_degraded=allow_degraded) as sandbox:
+        with open_sandbox(allow_degraded=allow_degraded) as sandbox:
             yield Data(sandbox, None)
         return
     from evoenv.exchange.bundle import modules_of
@@ -165,7 +166,7 @@ def _open_data(data: str, modules: tuple[str, ...], *, allow_degraded: bool) -> 
 
     path = Path(data)
     entries = entries_of(path, modules)
-    with Sandbox(allow_degraded=allow_degraded, modules=modules_of(entries)) as sandbox:
+    with open_sandbox(allow_degraded=allow_degraded, modules=modules_of(entries)) as sandbox:
         with progress_bar("validating again", quiet=False) as progress:
             usable = still_valid(path, entries, sandbox, progress)
         yield Data(sandbox, path, usable, refused=len(entries) - len(usable))
@@ -196,14 +197,14 @@ def _measure(
     sandbox: Sandbox, recipe: Recipe, source: PairSource, before: list[PairSource], tell: Callable[[str], None]
 ) -> Measure:
     """What measures abilities; what earlier stages showed counts as shown."""
-    from evoenv.engines.local.policy import LocalPolicy
+    from evoenv.assembly import policy_of
     from evoenv.warmstart.abilities import Abilities
 
     found = Abilities(recipe, source, sandbox, before=before)
 
     def measure(model: Any, tokenizer: Any, tokens: int) -> dict[str, Any]:
         model.eval()
-        return found.measure(LocalPolicy(model, tokenizer), tell)
+        return found.measure(policy_of(model, tokenizer), tell)
 
     return measure
 

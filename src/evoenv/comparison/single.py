@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evoenv.assembly import open_embedder, open_policy, open_sandbox
 from evoenv.comparison.plan import (
     DONE,
     SERIES,
@@ -37,8 +38,8 @@ from evoenv.stages.budget import is_finished, tokens_spent
 from evoenv.store.store import Store
 
 if TYPE_CHECKING:
-    from evoenv.engines.local.policy import LocalPolicy
     from evoenv.evaluation import Evaluation, Suite
+    from evoenv.ports import Policy
     from evoenv.sandbox.host import Sandbox
 
 
@@ -71,7 +72,6 @@ def _open_store(place: Path, config: Config) -> Store:
 
 def _train(session: _Session, stack: ExitStack) -> None:
     """Step by step to the budget. An evaluation that is due is made before the next step begins."""
-    from evoenv.cli.driving import open_embedder
     from evoenv.run import advance, prepare
 
     store, config, every = session.store, session.config, session.plan.eval_every
@@ -97,29 +97,22 @@ class _Session:
     def __init__(self, directory: Path, plan: Plan, run: RunPlan, config: Config, stack: ExitStack) -> None:
         self.directory, self.plan, self.run, self.config = directory, plan, run, config
         self._stack = stack
-        self._policy: LocalPolicy | None = None
+        self._policy: Policy | None = None
         self._sandbox: Sandbox | None = None
         self._suites: list[Suite] | None = None
 
     @property
-    def policy(self) -> LocalPolicy:
+    def policy(self) -> Policy:
         if self._policy is None:
-            from evoenv.engines.local.policy import LocalPolicy
-
-            training = self.config.training if self.run.trains else None
-            self._policy = LocalPolicy.open(self.config.model, training, seed=self.run.seed, progress=False)
+            self._policy = open_policy(self.config, learns=self.run.trains, progress=False)
             self._stack.callback(self._policy.close)
         return self._policy
 
     @property
     def sandbox(self) -> Sandbox:
         if self._sandbox is None:
-            from evoenv.sandbox.host import Limits, Sandbox
-
-            validation = self.config.validation
-            limits = Limits(cpu_s=validation.call_cpu_seconds, memory_mb=validation.memory_mb)
             cores = int(os.environ.get("EVOENV_SANDBOX_WORKERS", "0")) or None
-            self._sandbox = Sandbox(limits, allow_degraded=self.plan.allow_degraded, workers=cores)
+            self._sandbox = open_sandbox(self.config, allow_degraded=self.plan.allow_degraded, workers=cores)
             self._stack.enter_context(self._sandbox)
         return self._sandbox
 

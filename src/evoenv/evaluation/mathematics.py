@@ -13,8 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from evoenv.assembly import open_sandbox
 from evoenv.errors import InputError
-from evoenv.sandbox.host import Limits, Sandbox
+from evoenv.sandbox.host import Limits
 from evoenv.sandbox.outcomes import Ok
 from evoenv.sandbox.pool import WorkerPool
 
@@ -38,7 +39,7 @@ class MathGrader:
         require_math_verify()
         self._folder = tempfile.TemporaryDirectory(prefix="evoenv-math-")
         try:
-            self._sandbox = Sandbox(limits, allow_degraded=allow_degraded, runtime=self._runtime())
+            self._sandbox = open_sandbox(limits=limits, allow_degraded=allow_degraded, runtime=self._runtime())
         except BaseException:
             self._folder.cleanup()
             raise

@@ -14,8 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
+from evoenv.assembly import open_sandbox
 from evoenv.environment.answers import drop_thinking, extract_answer
-from evoenv.sandbox.host import EnvironmentWorker, Limits, Sandbox
+from evoenv.sandbox.host import EnvironmentWorker, Limits
 from evoenv.sandbox.outcomes import Failed, Outcome
 
 GUEST = Path(__file__).parent / "guests" / "programs.py"
@@ -48,7 +49,7 @@ class ProgramGrader:
     """`judge` may be called from many threads."""
 
     def __init__(self, *, allow_degraded: bool = False, limits: Limits = LIMITS) -> None:
-        self._sandbox = Sandbox(limits, allow_degraded=allow_degraded, runtime=GUEST)
+        self._sandbox = open_sandbox(limits=limits, allow_degraded=allow_degraded, runtime=GUEST)
 
     def judge(
         self, program: str, tests: Sequence[ProgramTest], time_limit_s: float = TIME_LIMIT_S

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 
+from evoenv.assembly import open_sandbox
 from evoenv.exchange.bundle import NOT_JUDGED, PoolEntry, modules_of
 from evoenv.pool.tags import tags_of
 from evoenv.sandbox.host import DEFAULT_IMPORTS, Sandbox
@@ -24,7 +25,7 @@ def judged(
     if not waiting:
         return judged_entries
     with ExitStack() as stack:
-        opened = stack.enter_context(Sandbox(modules=modules_of(entries))) if sandbox is None else sandbox
+        opened = stack.enter_context(open_sandbox(modules=modules_of(entries))) if sandbox is None else sandbox
         threads = stack.enter_context(ThreadPoolExecutor(min(opened.workers, len(waiting))))
         jobs = {index: threads.submit(_judge, entries[index], opened) for index in waiting}
         for done, (index, job) in enumerate(jobs.items(), 1):

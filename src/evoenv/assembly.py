@@ -1,0 +1,206 @@
+"""The composition root: opens policies, sandboxes and embedders. Nothing else in the package does.
+
+A new engine, another kind of isolation or another encoder is chosen here, out of a configuration, and the rest of the
+package goes on with the ports. The scorer that every export carries (`exchange/scorer`) is the one exception: it runs
+where EvoEnv is not installed, so it opens its own sandbox.
+
+Imports inside functions keep torch, httpx and numpy out of commands that need none of them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evoenv.config import Config, load_config
+from evoenv.errors import InputError
+from evoenv.sandbox.host import Limits, Sandbox
+
+if TYPE_CHECKING:
+    from evoenv.ports import Embedder, Policy
+
+HASHING_EMBEDDER = "hashing"
+"""`novelty.embedder` by this name needs no model: hashed character n-grams, for fast tests."""
+
+
+def require_packages(*names: str) -> None:
+    """Raise InputError if an extra is not installed: `evoenv validate` and friends go without them."""
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"{', '.join(missing)} not found; install what a run needs: pip install 'evoenv[local,endpoint]'"
+        )
+
+
+# --------------------------------------------------------------------------- sandboxes
+
+
+def open_sandbox(
+    config: Config | None = None,
+    *,
+    limits: Limits | None = None,
+    modules: Iterable[str] = (),
+    allow_degraded: bool = False,
+    runtime: Path | None = None,
+    workers: int | None = None,
+) -> Sandbox:
+    """Open a sandbox with the limits and trusted modules of a configuration, or with the default ones.
+
+    `limits` replace the configuration's, `modules` are trusted besides its own, and `runtime` is a program that the
+    workers run instead of loading an environment (graders of mathematics and of programs have one).
+    """
+    if config is not None:
+        validation = config.validation
+        limits = limits or Limits(cpu_s=validation.call_cpu_seconds, memory_mb=validation.memory_mb)
+        modules = (*validation.modules, *modules)
+    return Sandbox(
+        limits or Limits(),
+        allow_degraded=allow_degraded,
+        workers=workers,
+        runtime=runtime,
+        modules=tuple(dict.fromkeys(modules)),
+    )
+
+
+# --------------------------------------------------------------------------- embedders
+
+
+def open_embedder(config: Config) -> Embedder:
+    """Open the encoder that novelty is measured with."""
+    from evoenv.models.embedder import HashingEmbedder, MiniLMEmbedder
+
+    if config.novelty.embedder == HASHING_EMBEDDER:
+        return HashingEmbedder()
+    require_packages("torch", "transformers")
+    return MiniLMEmbedder(config.novelty.embedder, device=config.model.device)
+
+
+# --------------------------------------------------------------------------- policies
+
+
+def open_policy(config: Config, *, learns: bool = False, progress: bool = True) -> Policy:
+    """Open the model of a configuration: on this machine, or behind a server if `model.base_url` names one.
+
+    A server is asked once whether it is there and knows the model. `learns` makes a local model ready for updates;
+    without it the policy only samples. `progress` shows a download.
+    """
+    if config.model.base_url:
+        require_packages("httpx")
+        from evoenv.engines.endpoint.policy import EndpointPolicy
+
+        policy = EndpointPolicy(config.model, config.endpoint)
+        policy.check()
+        return policy
+    require_packages("torch", "transformers")
+    from evoenv.engines.local.policy import LocalPolicy
+
+    training = config.training if learns else None
+    return LocalPolicy.open(config.model, training, seed=config.run.seed, progress=progress)
+
+
+def policy_of(model: Any, tokenizer: Any) -> Policy:
+    """Wrap a loaded model and its tokenizer into a policy that samples."""
+    from evoenv.engines.local.policy import LocalPolicy
+
+    return LocalPolicy(model, tokenizer)
+
+
+def open_silent_policy() -> Policy:
+    """Open a policy that answers nothing: for looking at prompts before anybody is asked."""
+    from evoenv.engines.scripted import ScriptedPolicy
+
+    return ScriptedPolicy({}, trainable=False)
+
+
+# --------------------------------------------------------------------------- the checkpoints of a run
+
+
+@dataclass(frozen=True, slots=True)
+class RunCheckpoint:
+    """A run's policy at one of its steps."""
+
+    directory: Path
+    """Of the run."""
+    config: Config
+    step: int
+    name: str | None
+    """Of the folder below `checkpoints/`; None before training, and for a served model, which has no checkpoints."""
+
+    @property
+    def path(self) -> Path | None:
+        return None if self.name is None else self.directory / "checkpoints" / self.name
+
+
+def find_checkpoint(directory: Path, step: int | None = None, overrides: Iterable[str] = ()) -> RunCheckpoint:
+    """Find a run's checkpoint: the newest, or that of `step`, where 0 is the model before training."""
+    from evoenv.store.store import Store
+
+    with Store.read(directory) as store:
+        config = load_config(store.meta("config"), overrides=overrides)
+        last, known = store.last_checkpoint(), store.checkpoints()
+        begun = store.last_step()
+    if config.model.base_url:
+        if step is not None:
+            raise InputError(f"the run in {directory} uses a served model, which has no checkpoints")
+        return RunCheckpoint(directory, config, begun, None)
+    if step == 0:
+        return RunCheckpoint(directory, config, 0, None)
+    if step is not None:
+        name = f"step-{step:05d}"
+        if name not in known or not (directory / "checkpoints" / name).is_dir():
+            there = [item for item in known if (directory / "checkpoints" / item).is_dir()]
+            raise InputError(f"the run has no checkpoint of step {step}; it has {', '.join(there) or 'none'}")
+        return RunCheckpoint(directory, config, step, name)
+    if last is None:
+        raise InputError(
+            f"the run in {directory} has no checkpoint yet; train it first, or evaluate its model before training "
+            "with --checkpoint 0"
+        )
+    return RunCheckpoint(directory, config, *last)
+
+
+def open_checkpoint(checkpoint: RunCheckpoint) -> Policy:
+    """Open a run's policy as a step left it."""
+    if checkpoint.path is None:
+        return open_policy(checkpoint.config)
+    policy = open_policy(checkpoint.config, learns=True)
+    policy.load(checkpoint.path)
+    return policy
+
+
+# --------------------------------------------------------------------------- all that a run needs
+
+
+class Ports(NamedTuple):
+    """What a run works with, in the order in which `evoenv.run.prepare` takes it."""
+
+    policy: Policy
+    sandbox: Sandbox
+    embedder: Embedder
+
+
+@contextmanager
+def open_ports(
+    config: Config, *, learns: bool, allow_degraded: bool = False, policy: Policy | None = None
+) -> Iterator[Ports]:
+    """Open all that a run needs, and close it afterwards; a `policy` that is given stays open.
+
+    What fails fast comes first: a server that does not answer is found before an encoder is loaded, a missing layer
+    of the sandbox before a model is.
+    """
+    with ExitStack() as stack:
+
+        def opened() -> Policy:
+            made = open_policy(config, learns=learns)
+            stack.callback(made.close)
+            return made
+
+        if policy is None and config.model.base_url:
+            policy = opened()
+        sandbox = stack.enter_context(open_sandbox(config, allow_degraded=allow_degraded))
+        embedder = open_embedder(config)
+        yield Ports(policy or opened(), sandbox, embedder)

@@ -1,0 +1,77 @@
+"""Who is evaluated: a model by name, a server, or a checkpoint of a run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evoenv.assembly import RunCheckpoint, find_checkpoint, open_checkpoint, open_policy
+from evoenv.config import load_config
+from evoenv.ports import Policy
+
+RESULTS_FOLDER = "evaluations"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Who is evaluated: how to open it, what it is called, and where its results belong."""
+
+    open: Callable[[], tuple[Policy, dict[str, Any]]]
+    """The policy, and what must not change between two sittings."""
+    label: str
+    folder: Path
+    run: tuple[Path, int] | None = None
+    """The run and the step whose held-out accuracy this is."""
+
+
+def model_subject(model: str, base_url: str | None = None, overrides: Sequence[str] = ()) -> Subject:
+    """Evaluate a model by its name, on this machine or behind the server `base_url`."""
+    own = [f"model.name={json.dumps(model)}"]
+    if base_url:
+        own.append(f"model.base_url={json.dumps(base_url)}")
+    config = load_config(overrides=[*overrides, *own])
+    folder = Path(RESULTS_FOLDER) / (re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.") or "model")
+
+    def open_model() -> tuple[Policy, dict[str, Any]]:
+        policy = open_policy(config)
+        return policy, identity_of(policy, config.model.name, config.model.base_url)
+
+    return Subject(open_model, model, folder)
+
+
+def run_subject(directory: Path, step: int | None = None, overrides: Sequence[str] = ()) -> Subject:
+    """Evaluate a run's newest checkpoint, or that of `step`; 0 is its model before training."""
+    checkpoint = find_checkpoint(directory, step, overrides)
+    step, config = checkpoint.step, checkpoint.config
+
+    def open_run_policy() -> tuple[Policy, dict[str, Any]]:
+        policy = open_checkpoint(checkpoint)
+        if checkpoint.name is None:
+            return policy, identity_of(policy, config.model.name, config.model.base_url)
+        return policy, {"name": config.model.name, "checkpoint": checkpoint.name, "weights": digest_of(checkpoint)}
+
+    label = f"{directory} at step {step}" if checkpoint.name or step else f"{directory} before training"
+    return Subject(open_run_policy, label, directory / RESULTS_FOLDER / f"step-{step:05d}", (directory, step))
+
+
+def identity_of(policy: Policy, name: str, base_url: str) -> dict[str, Any]:
+    """A model by its name and weights; of a server only the name is known."""
+    if base_url:
+        return {"name": name, "base_url": base_url}
+    model = getattr(policy, "model", None)
+    if model is None:
+        return {"name": name}
+    from evoenv.training.checkpoints import weights_fingerprint  # torch: a server is evaluated without it
+
+    return {"name": name, "weights": weights_fingerprint(model)}
+
+
+def digest_of(checkpoint: RunCheckpoint) -> str:
+    """A checkpoint by its list of files and their digests."""
+    assert checkpoint.path is not None
+    return hashlib.sha256((checkpoint.path / "state.json").read_bytes()).hexdigest()[:32]
