@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -264,7 +265,7 @@ def test_a_creation_cut_short_can_be_done_again(tmp_path):
     assert not Store.begun(tmp_path)
     (tmp_path / "run.sqlite").touch()
     assert not Store.begun(tmp_path)
-    Database(tmp_path / "run.sqlite").migrate()
+    Database(tmp_path / "run.sqlite").migrate(unpack_text)
     assert not Store.begun(tmp_path)
     with pytest.raises(StoreError, match="never started"):
         Store.open(tmp_path)
@@ -315,7 +316,10 @@ def write_version(directory: Path, version: int) -> None:
         for statement in statements:
             database.execute(statement)
     database.execute("INSERT INTO meta VALUES ('config', '{}')")
-    database.execute("INSERT INTO environments VALUES (1, 'a', 'A', NULL, 1, 1, 3, 0, 0, 0, 0, NULL)")
+    database.execute(
+        "INSERT INTO environments (id, name, original, active, epochs, level, level_right, level_total, admitted_step) "
+        "VALUES ('a', 'A', 1, 1, 3, 0, 0, 0, 0)"
+    )
     database.execute(f"PRAGMA user_version = {version}")
     database.commit()
     database.close()
@@ -451,3 +455,30 @@ def test_a_snapshot_does_not_see_what_is_written_meanwhile(store):
             store.add_metrics(1, {"a": 2.0})
             assert reader.metrics(1) == {"a": 1.0}
         assert reader.metrics(1) == {"a": 2.0}
+
+
+# --------------------------------------------------------------------------- looking candidates up
+
+
+def test_the_codes_of_findings_stand_beside_them_each_once(store):
+    findings = tuple(Finding(code, "seen", "mend") for code in ("L3.b", "L3.a", "L3.b"))
+    store.add_report(2, "s2.g0.c0", ValidationReport(2, findings))
+    store.add_report(2, "s2.g0.c0", ValidationReport(1, (Finding("L2.late", "x", "y"),)))  # the first verdict stays
+    assert store.query("SELECT * FROM finding_codes ORDER BY position") == [
+        ("s2.g0.c0", "L3.b", 2, 0),
+        ("s2.g0.c0", "L3.a", 2, 1),
+    ]
+
+
+def test_a_run_from_before_the_codes_gets_them(tmp_path):
+    write_version(tmp_path, 4)
+    findings = pack_text(json.dumps([["L5.b", "long " * 100, ""], ["L5.a", "", ""], ["L5.b", "", ""]]))
+    database = sqlite3.connect(tmp_path / "run.sqlite")
+    database.execute("INSERT INTO reports VALUES ('c', 7, 4, NULL, NULL, NULL, 0, 0, '[]', '', ?)", (findings,))
+    database.execute("INSERT INTO reports VALUES ('d', 7, 5, NULL, NULL, NULL, 0, 0, '[]', '', '[]')")
+    database.commit()
+    database.close()
+    with Store.read(tmp_path) as store:
+        rows = store.query("SELECT * FROM finding_codes ORDER BY position")
+        assert [finding.code for finding in store.reports(7)["c"].findings] == ["L5.b", "L5.a", "L5.b"]
+    assert rows == [("c", "L5.b", 7, 0), ("c", "L5.a", 7, 1)]

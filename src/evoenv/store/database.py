@@ -10,7 +10,7 @@ import errno
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -132,9 +132,10 @@ class Database:
                 f"{SCHEMA_VERSION}); upgrade evoenv to read it"
             )
 
-    def migrate(self) -> None:
-        """Bring the tables up to date, each version in one transaction."""
+    def migrate(self, unpack_text: Callable[[str | bytes], str]) -> None:
+        """Bring the tables up to date, each version in one transaction; `unpack_text` reads what they hold packed."""
         self.check_version()
+        self._connection.create_function("unpack_text", 1, unpack_text, deterministic=True)
         for version in range(self.version, SCHEMA_VERSION):
             with self.transaction(durable=True):
                 for statement in MIGRATIONS[version]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,7 +132,7 @@ class Journal:
         try:
             database = Database(directory / DATABASE_NAME)
             try:
-                database.migrate()
+                database.migrate(unpack_text)
             except BaseException:
                 database.close()
                 raise
@@ -151,6 +151,10 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a SELECT; `evoenv.runs` reads runs by it."""
+        return self._database.query(sql, values)
 
     # ----------------------------------------------------------------- meta, events, stages
 

@@ -108,8 +108,28 @@ CREATE TABLE evaluations (
 # What an environment brought along from elsewhere: origin, licence, its verdict there.
 _PROVENANCE = "CREATE TABLE provenance (environment_id TEXT PRIMARY KEY, data BLOB NOT NULL)"
 
+# What a candidate is looked up by: its fate, its layer, a finding's code; and what was asked about it. Findings are
+# packed as text; their codes stand beside them, each once per candidate, `position` being the first that has it.
+_LOOKUPS = """
+CREATE TABLE finding_codes (
+  candidate_id TEXT NOT NULL, code TEXT NOT NULL, step INTEGER NOT NULL, position INTEGER NOT NULL,
+  PRIMARY KEY (candidate_id, code)) WITHOUT ROWID
+
+CREATE INDEX finding_codes_by_code ON finding_codes (code, step)
+
+INSERT OR IGNORE INTO finding_codes
+  SELECT r.candidate_id, json_extract(f.value, '$[0]'), r.step, f.key
+  FROM reports r, json_each(unpack_text(r.findings)) f ORDER BY r.candidate_id, f.key
+
+CREATE INDEX decisions_by_reason ON decisions (reason, step)
+
+CREATE INDEX reports_by_layer ON reports (layer, step)
+
+CREATE INDEX requests_by_subject ON requests (subject, purpose)
+"""
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = tuple(
-    tuple(script.strip().split("\n\n")) for script in (_FIRST, _TAGS, _EVALUATIONS, _PROVENANCE)
+    tuple(script.strip().split("\n\n")) for script in (_FIRST, _TAGS, _EVALUATIONS, _PROVENANCE, _LOOKUPS)
 )
 
 SCHEMA_VERSION = len(MIGRATIONS)

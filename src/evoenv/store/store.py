@@ -111,23 +111,30 @@ class Store(Journal):
     # ----------------------------------------------------------------- what befell them
 
     def add_report(self, step: int, candidate_id: str, report: ValidationReport) -> None:
+        """Keep a candidate's verdict, and the codes of its findings to look it up by."""
         findings = json.dumps([[finding.code, finding.message, finding.hint] for finding in report.findings])
-        self._database.execute(
-            "INSERT OR IGNORE INTO reports VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                candidate_id,
-                step,
-                report.layer,
-                report.class_name,
-                report.dialect,
-                report.family,
-                report.seconds,
-                report.cpu_seconds,
-                json.dumps(report.sandbox),
-                pack_text(report.prompt_template),
-                pack_text(findings),
-            ),
-        )
+        with self._database.transaction():
+            written = self._database.execute(
+                "INSERT OR IGNORE INTO reports VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    candidate_id,
+                    step,
+                    report.layer,
+                    report.class_name,
+                    report.dialect,
+                    report.family,
+                    report.seconds,
+                    report.cpu_seconds,
+                    json.dumps(report.sandbox),
+                    pack_text(report.prompt_template),
+                    pack_text(findings),
+                ),
+            ).rowcount
+            if written:
+                self._database.execute_many(
+                    "INSERT OR IGNORE INTO finding_codes VALUES (?, ?, ?, ?)",
+                    [(candidate_id, finding.code, step, at) for at, finding in enumerate(report.findings)],
+                )
 
     def reports(self, step: int) -> dict[str, ValidationReport]:
         rows = self._database.query(
