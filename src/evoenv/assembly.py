@@ -54,9 +54,8 @@ def open_sandbox(
     workers run instead of loading an environment (graders of mathematics and of programs have one).
     """
     if config is not None:
-        validation = config.validation
-        limits = limits or Limits(cpu_s=validation.call_cpu_seconds, memory_mb=validation.memory_mb)
-        modules = (*validation.modules, *modules)
+        limits = limits or limits_of(config)
+        modules = (*config.validation.modules, *modules)
     return Sandbox(
         limits or Limits(),
         allow_degraded=allow_degraded,
@@ -64,6 +63,11 @@ def open_sandbox(
         runtime=runtime,
         modules=tuple(dict.fromkeys(modules)),
     )
+
+
+def limits_of(config: Config) -> Limits:
+    """What one call of an environment may take."""
+    return Limits(cpu_s=config.validation.call_cpu_seconds, memory_mb=config.validation.memory_mb)
 
 
 # --------------------------------------------------------------------------- embedders

@@ -20,6 +20,7 @@ from exchange_support import (
     one_line,
 )
 
+from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.environment.seeds import seed_source
 from evoenv.exchange.folder import read_pool
 from evoenv.exchange.licences import recognise
@@ -94,6 +95,36 @@ def test_a_run_keeps_the_modules_that_its_environments_were_allowed(tmp_path: Pa
     assert config["validation"]["modules"] == ["numpy"]
     evoenv("pool", "pack", tmp_path / "run", tmp_path / "packed")  # the run was told already
     assert [entry.modules for entry in read_pool(tmp_path / "packed")] == [("numpy",)]
+
+
+@pytest.fixture
+def numeric_run(folder: Path, tmp_path: Path) -> Path:
+    """A run whose only environment imports numpy, which was allowed by name."""
+    directory = tmp_path / "numeric"
+    evoenv("import", folder / "numeric.py", "--run", directory, "--allow-module", "numpy", "--preset", "tiny-test")
+    return directory
+
+
+def test_what_was_allowed_at_import_is_allowed_in_an_evaluation(
+    numeric_run: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted = ScriptedPolicy({"solver": "<answer>1</answer>"}, trainable=False)
+    monkeypatch.setattr("evoenv.evaluation.subject.open_policy", lambda config: scripted)
+    suites = "--suite", f"run:{numeric_run}", "--suite", folder / "numeric.py"
+    few = "--difficulties", "0", "--instances", "2", "-o", tmp_path / "results", "--json"
+    said = json.loads(evoenv("eval", "--model", "m", *suites, *few))
+    of_run, of_file = said["suites"]
+    assert (of_run["accuracy"]["n"], of_run["bad"]) == (2, [])
+    # Beside it, what nobody allowed is still refused.
+    assert (of_file["accuracy"], len(of_file["bad"])) == (None, 2)
+
+
+def test_what_was_allowed_at_import_is_allowed_in_a_comparison(numeric_run: Path, tmp_path: Path) -> None:
+    few = "--difficulties", "0", "--instances", "2", "--samples", "1", "--max-tokens", "8"
+    of_what = "--curricula", "untrained", "--preset", "tiny-test", "--steps", "1", "--seeds", "0"
+    evoenv("compare", *of_what, "--suite", f"run:{numeric_run}", *few, "--plain", "-o", tmp_path / "out")
+    (accuracies,) = (tmp_path / "out").glob("runs/*/evaluations/step-00000-suite0.json")
+    assert json.loads(accuracies.read_text())["problems"] == 2
 
 
 def test_modules_of_the_standard_library_are_allowed_by_name_too(tmp_path: Path) -> None:

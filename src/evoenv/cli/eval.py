@@ -126,7 +126,12 @@ def run(arguments: argparse.Namespace) -> int:
     found: list[Evaluation] = []
     with ExitStack() as stack:
         stack.enter_context(driving.logged(screen))
-        sandbox = stack.enter_context(open_sandbox(allow_degraded=arguments.allow_degraded))
+        sandboxes = {
+            suite.modules: stack.enter_context(
+                open_sandbox(modules=suite.modules, allow_degraded=arguments.allow_degraded)
+            )
+            for suite in {suite.modules: suite for suite in suites.values()}.values()
+        }
         policy, identity = subject.open()
         stack.callback(policy.close)
         for text, suite in suites.items():
@@ -134,7 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
             with ProgressBar(screen, text) as progress:
                 try:
                     evaluation = evaluate(
-                        policy, sandbox, suite,
+                        policy, sandboxes[suite.modules], suite,
                         samples=arguments.samples, temperature=arguments.temperature, top_p=arguments.top_p,
                         max_tokens=arguments.max_tokens, results=results, progress=progress, model=identity,
                     )  # fmt: skip

@@ -13,11 +13,12 @@ import logging
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evoenv.assembly import open_embedder, open_policy, open_sandbox
+from evoenv.assembly import limits_of, open_embedder, open_policy, open_sandbox
 from evoenv.comparison.plan import (
     DONE,
     SERIES,
@@ -98,7 +99,7 @@ class _Session:
         self.directory, self.plan, self.run, self.config = directory, plan, run, config
         self._stack = stack
         self._policy: Policy | None = None
-        self._sandbox: Sandbox | None = None
+        self._sandboxes: dict[tuple[str, ...], Sandbox] = {}
         self._suites: list[Suite] | None = None
 
     @property
@@ -110,11 +111,18 @@ class _Session:
 
     @property
     def sandbox(self) -> Sandbox:
-        if self._sandbox is None:
+        """The sandbox of the run's own environments."""
+        return self.sandbox_with(self.config.validation.modules)
+
+    def sandbox_with(self, modules: Sequence[str]) -> Sandbox:
+        """A sandbox that trusts exactly these modules: what a suite may import does not depend on its company."""
+        key = tuple(sorted(modules))
+        if key not in self._sandboxes:
             cores = int(os.environ.get("EVOENV_SANDBOX_WORKERS", "0")) or None
-            self._sandbox = open_sandbox(self.config, allow_degraded=self.plan.allow_degraded, workers=cores)
-            self._stack.enter_context(self._sandbox)
-        return self._sandbox
+            limits = limits_of(self.config)
+            sandbox = open_sandbox(limits=limits, modules=key, allow_degraded=self.plan.allow_degraded, workers=cores)
+            self._sandboxes[key] = self._stack.enter_context(sandbox)
+        return self._sandboxes[key]
 
     @property
     def suites(self) -> list[Suite]:
@@ -154,11 +162,11 @@ class _Session:
     def _evaluate(self, index: int) -> Evaluation:
         from evoenv.evaluation import evaluate
 
-        settings = self.plan.evaluation
+        settings, suite = self.plan.evaluation, self.suites[index]
         return evaluate(
             self.policy,
-            self.sandbox,
-            self.suites[index],
+            self.sandbox_with(suite.modules),
+            suite,
             samples=settings.samples,
             temperature=settings.temperature,
             top_p=settings.top_p,

@@ -35,6 +35,8 @@ class SuiteEnvironment:
     name: str = ""
     controller: str | None = None
     """The parameter controller of an RLVE-Gym environment."""
+    modules: tuple[str, ...] = ()
+    """Modules beyond the allow-list that were allowed by name when it was imported."""
 
     @property
     def label(self) -> str:
@@ -58,6 +60,10 @@ class EnvironmentSuite:
         ids = [environment.id for environment in self.environments]
         if len(set(ids)) < len(ids):
             raise InputError(f"two environments of the suite {self.name!r} share an id; ids must differ")
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        return tuple(sorted({module for environment in self.environments for module in environment.modules}))
 
     def identity(self) -> dict[str, Any]:
         content = hashlib.sha256()
@@ -232,8 +238,18 @@ def _pool(directory: Path) -> list[SuiteEnvironment]:
     from evoenv.store.store import Store
 
     with Store.read(directory) as store:
-        active = [record for record in store.environments() if record.active]
-        return [SuiteEnvironment(item.id, store.source(item.id) or "", item.name, item.name) for item in active]
+        brought = store.provenance()
+        return [
+            SuiteEnvironment(
+                record.id,
+                store.source(record.id) or "",
+                record.name,
+                record.name,
+                modules=tuple(brought.get(record.id, {}).get("modules", ())),
+            )
+            for record in store.environments()
+            if record.active
+        ]
 
 
 def _files(path: Path) -> list[SuiteEnvironment]:

@@ -70,6 +70,10 @@ class Suite(Protocol):
     @property
     def seed(self) -> int: ...
 
+    @property
+    def modules(self) -> Sequence[str]:
+        """Modules beyond the allow-list that the suite's environments may import; its sandbox must have them."""
+
     def identity(self) -> dict[str, Any]:
         """What must not change between two sittings of one evaluation, as JSON values."""
 
