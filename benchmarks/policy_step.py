@@ -24,6 +24,7 @@ from peer_environments import TRL, peer_python
 from evoenv.config import TrainingConfig, load_config
 from evoenv.engines.local.policy import LocalPolicy
 from evoenv.models.resolve import load_model, load_tokenizer, resolve_model
+from evoenv.objective import build_batch
 from evoenv.records import Group, Message, Request, Role, Sample
 from evoenv.training.update import Trainer
 
@@ -82,7 +83,7 @@ def score(sample: Sample) -> float:
     return sum(sample.text.encode()) % 101 / 100
 
 
-def run_step(policy: LocalPolicy, requests: list[Request]) -> dict[str, float]:
+def run_step(policy: LocalPolicy, training: TrainingConfig, requests: list[Request]) -> dict[str, float]:
     """One step of ours, with its two halves."""
     started, cpu_started = time.perf_counter(), time.process_time()
     by_request: dict[str, list[Sample]] = {request.id: [] for request in requests}
@@ -93,9 +94,10 @@ def run_step(policy: LocalPolicy, requests: list[Request]) -> dict[str, float]:
         Group(request.id, request.role, tuple(samples), tuple(map(score, samples)))
         for request, samples in zip(requests, by_request.values(), strict=True)
     ]
-    metrics = policy.update(groups)
+    batch = build_batch(groups, training)
+    metrics = policy.update(batch)
     ended = time.perf_counter()
-    assert metrics["groups/kept"] == len(groups), "a group without variance fell out: the work is not equal"
+    assert batch.kept == len(groups), "a group without variance fell out: the work is not equal"
     return {
         "seconds": ended - started,
         "cpu_seconds": time.process_time() - cpu_started,
@@ -132,7 +134,7 @@ def measure_step(arguments: argparse.Namespace) -> dict[str, Any]:
     ours, theirs = [], []
     for turn in range(arguments.warm_up + arguments.repeats):
         print(f"step {turn + 1} of {arguments.warm_up + arguments.repeats}", file=sys.stderr)
-        pair = run_step(policy, requests), trl.step()
+        pair = run_step(policy, config, requests), trl.step()
         if any(pair[0][name] != pair[1][name] for name in ("prompt_tokens", "completion_tokens")):
             raise SystemExit(f"unequal work: {pair}")
         if turn >= arguments.warm_up:
@@ -190,7 +192,7 @@ def memory_child(model: str) -> dict[str, Any]:
         )
         for role, count, prompt, tokens in plan
     ]
-    step = run_step(policy, requests)
+    step = run_step(policy, config.training, requests)
     return {
         "preset": "laptop",
         "answers": [{"role": role, "count": count, "tokens": tokens} for role, count, _, tokens in plan],

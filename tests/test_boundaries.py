@@ -32,7 +32,7 @@ def files(*patterns: str) -> list[Path]:
 
 @pytest.mark.parametrize(
     "path",
-    files("validation/*.py", "admission/*.py", "pool/state.py", "pool/tags.py", "training/advantages.py"),
+    files("validation/*.py", "admission/*.py", "pool/state.py", "pool/tags.py", "objective.py"),
     ids=lambda path: str(path.relative_to(PACKAGE)),
 )
 def test_what_thinks_imports_neither_torch_nor_io(path: Path) -> None:

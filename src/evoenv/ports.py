@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from evoenv.records import Group, Instance, Message, Request, Sample, Score
+from evoenv.objective import Batch
+from evoenv.records import Instance, Message, Request, Sample, Score
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,8 +25,8 @@ class Policy(Protocol):
     def sample(self, requests: Sequence[Request]) -> Iterator[Sample]:
         """Samples in the order in which they finish, so that validation starts while generation goes on."""
 
-    def update(self, groups: Sequence[Group]) -> Mapping[str, float]:
-        """One optimisation step on both roles' groups; metrics by `area/name`."""
+    def update(self, batch: Batch) -> Mapping[str, float]:
+        """One optimisation step on both roles' samples; metrics by `area/name`."""
 
     def save(self, directory: Path) -> None:
         """Weights, optimiser and generator state; atomic."""

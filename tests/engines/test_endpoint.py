@@ -19,6 +19,7 @@ import pytest
 from evoenv.config import EndpointConfig, ModelConfig
 from evoenv.engines.endpoint.policy import EndpointPolicy
 from evoenv.errors import BudgetExhausted, EndpointError, InputError, PolicyError
+from evoenv.objective import Batch
 from evoenv.ports import Policy
 from evoenv.records import Message, Request, Sample
 
@@ -259,7 +260,7 @@ def test_newer_models_that_rename_the_limit_are_served(server: str) -> None:
 
 def test_it_never_trains(server: str) -> None:
     with pytest.raises(PolicyError, match="cannot be trained"):
-        connect(server).update([])
+        connect(server).update(Batch((), (), {}))
 
 
 def test_leaving_the_iterator_stops_the_work() -> None:

@@ -10,6 +10,7 @@ import torch
 
 from evoenv.config import ModelConfig, TrainingConfig
 from evoenv.engines.local.policy import LocalPolicy
+from evoenv.objective import build_batch
 from evoenv.records import Group, Message, Request, Sample
 
 FULL = TrainingConfig(learning_rate=3e-3, warmup_steps=0, weight_decay=0.0, kl=0.0)
@@ -50,12 +51,12 @@ def open_policy(directory: Path, training: TrainingConfig) -> LocalPolicy:
     return LocalPolicy.open(ModelConfig(name=str(directory), device="cpu", dtype="float32"), training, progress=False)
 
 
-def learn(policy: LocalPolicy, steps: range) -> list[float]:
+def learn(policy: LocalPolicy, training: TrainingConfig, steps: range) -> list[float]:
     means = []
     for step in steps:
         samples = list(policy.sample(digits_first(step)))
         means.append(sum(map(reward, samples)) / len(samples))
-        policy.update(as_groups(samples))
+        policy.update(build_batch(as_groups(samples), training, update=step))
     return means
 
 
@@ -66,7 +67,7 @@ def weights(policy: LocalPolicy) -> dict[str, Any]:
 def test_reward_rises_on_a_task_that_any_byte_model_can_learn(tiny_directories: dict[str, Path]) -> None:
     policy = open_policy(tiny_directories["llama"], FULL)
     assert policy.trainable
-    means = learn(policy, range(12))
+    means = learn(policy, FULL, range(12))
     assert means[0] < 0.5
     assert sum(means[-2:]) / 2 > means[0] + 0.3
 
@@ -77,7 +78,7 @@ def test_samples_come_from_the_trained_weights_adapter_included(
 ) -> None:
     policy = open_policy(tiny_directories["llama"], training)
     start = {(sample.request_id, sample.index): sample for sample in policy.sample(digits_first(99))}
-    learn(policy, range(3))
+    learn(policy, training, range(3))
     moved = 0.0
     for sample in policy.sample(digits_first(99)):
         ids = torch.tensor([sample.prompt_ids + sample.token_ids])
@@ -97,12 +98,12 @@ def test_a_run_with_a_save_and_load_in_the_middle_ends_with_the_same_weights(
     tiny_directories: dict[str, Path], training: TrainingConfig, tmp_path: Path
 ) -> None:
     whole = open_policy(tiny_directories["llama"], training)
-    learn(whole, range(4))
+    learn(whole, training, range(4))
     first = open_policy(tiny_directories["llama"], training)
-    learn(first, range(2))
+    learn(first, training, range(2))
     first.save(tmp_path / "checkpoint")
     second = open_policy(tiny_directories["llama"], training)
     second.load(tmp_path / "checkpoint")
-    learn(second, range(2, 4))
+    learn(second, training, range(2, 4))
     expected = weights(whole)
     assert all(torch.equal(expected[name], value) for name, value in weights(second).items())

@@ -19,6 +19,7 @@ from evoenv.engines.local.prompts import encode_messages
 from evoenv.engines.local.selfcheck import supports_cohorts
 from evoenv.errors import InputError, PolicyError
 from evoenv.models.tiny import build_tiny_tokenizer
+from evoenv.objective import Batch
 from evoenv.ports import Policy
 from evoenv.records import Group, Message, Request, Sample
 
@@ -275,7 +276,11 @@ def test_a_policy_without_a_learner_says_so(tiny_models: Tiny, tmp_path: Any) ->
     policy = LocalPolicy(*tiny_models["llama"])
     assert isinstance(policy, Policy)
     assert not policy.trainable
-    for action in (lambda: policy.update([]), lambda: policy.save(tmp_path), lambda: policy.load(tmp_path)):
+    for action in (
+        lambda: policy.update(Batch((), (), {})),
+        lambda: policy.save(tmp_path),
+        lambda: policy.load(tmp_path),
+    ):
         with pytest.raises(PolicyError, match="sampling only"):
             action()
 
@@ -302,7 +307,7 @@ def test_weights_may_not_change_under_an_open_iterator(tiny_models: Tiny) -> Non
     assert policy.trainable
     stream = policy.sample([ask("a", max_tokens=3), ask("b", max_tokens=9)])
     assert next(stream).request_id == "a"
-    assert policy.update([]) == {"update/step": 1.0}
+    assert policy.update(Batch((), (), {})) == {"update/step": 1.0}
     with pytest.raises(PolicyError, match="finish iterating before update"):
         next(stream)
     assert len(list(policy.sample([ask("c")]))) == 1

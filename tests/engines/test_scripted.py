@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from evoenv.config import TrainingConfig
 from evoenv.engines.scripted import Fault, RecordingPolicy, ScriptedPolicy
 from evoenv.errors import InputError, PolicyError
+from evoenv.objective import Batch, build_batch
 from evoenv.ports import Policy
 from evoenv.records import Group, Message, Request, Role, Sample
 
@@ -22,8 +24,10 @@ def texts(policy: Policy, *requests: Request) -> list[str]:
     return [sample.text for sample in policy.sample(requests)]
 
 
-def group(reward: float) -> Group:
-    return Group("g", "solver", (Sample("r", 0, "x"),), (reward,))
+def batch(*rewards: float) -> Batch:
+    """A group of one sample for each reward."""
+    groups = [Group("g", "solver", (Sample("r", 0, "x"),), (reward,)) for reward in rewards]
+    return build_batch(groups, TrainingConfig())
 
 
 def test_each_role_has_its_script_as_text_cycle_or_function() -> None:
@@ -61,14 +65,14 @@ def test_unscripted_and_unknown_roles_are_named() -> None:
 
 def test_updates_count_and_their_order_shows_in_the_digest() -> None:
     first, second = ScriptedPolicy({}), ScriptedPolicy({})
-    assert first.update([group(1.0)]) == {"update/step": 1.0, "update/groups": 1.0, "update/mean_reward": 1.0}
-    first.update([group(0.0)])
-    second.update([group(0.0)])
-    second.update([group(1.0)])
+    assert first.update(batch(1.0)) == {"update/step": 1.0, "update/groups": 1.0, "update/mean_reward": 1.0}
+    first.update(batch(0.0))
+    second.update(batch(0.0))
+    second.update(batch(1.0))
     assert first.step == second.step == 2
     assert first.digest != second.digest
     with pytest.raises(PolicyError, match="trainable=False"):
-        ScriptedPolicy({}, trainable=False).update([])
+        ScriptedPolicy({}, trainable=False).update(batch())
 
 
 def test_a_loaded_policy_goes_on_as_if_never_stopped(tmp_path: Path) -> None:
@@ -76,12 +80,12 @@ def test_a_loaded_policy_goes_on_as_if_never_stopped(tmp_path: Path) -> None:
     whole, before, after = ScriptedPolicy(script), ScriptedPolicy(script), ScriptedPolicy(script)
     for policy in (whole, before):
         assert texts(policy, ask("g", "generator")) == ["a"]
-        policy.update([group(1.0)])
+        policy.update(batch(1.0))
     before.save(tmp_path)
     after.load(tmp_path)
     for policy in (whole, after):
         assert texts(policy, ask("g", "generator")) == ["b"]
-        policy.update([group(0.5)])
+        policy.update(batch(0.5))
     assert (after.step, after.digest) == (whole.step, whole.digest)
 
 
@@ -99,18 +103,19 @@ def test_faults_strike_at_their_call() -> None:
     assert [next(stream).index, next(stream).index] == [0, 1]
     with pytest.raises(PolicyError, match="scripted fault at sample call 2"):
         next(stream)
-    policy.update([])
+    policy.update(batch())
     with pytest.raises(PolicyError, match="update call 1"):
-        policy.update([])
+        policy.update(batch())
 
 
 def test_a_kill_while_saving_leaves_the_old_state_whole(tmp_path: Path) -> None:
     program = f"""
 from pathlib import Path
 from evoenv.engines.scripted import Fault, ScriptedPolicy
+from evoenv.objective import Batch
 policy = ScriptedPolicy({{}}, faults=[Fault(1, on="save", kind="kill")])
 for _ in range(2):
-    policy.update([])
+    policy.update(Batch((), (), {{}}))
     policy.save(Path({str(tmp_path)!r}))
 """
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -9

@@ -1,5 +1,4 @@
 import dataclasses
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -8,8 +7,8 @@ from training_support import VOCABULARY, random_groups
 
 from evoenv.config import TrainingConfig
 from evoenv.errors import PolicyError
-from evoenv.records import Group
-from evoenv.training.batching import build_rows, bundle_rows, check_group, lay_out, pack_bundles, pad_batches
+from evoenv.objective import build_rows
+from evoenv.training.batching import bundle_rows, check_vocabulary, lay_out, pack_bundles, pad_batches
 
 
 def test_layout_by_hand() -> None:
@@ -76,29 +75,9 @@ def test_padded_rectangles_hold_every_row_once_within_the_budget(seed: int, budg
         assert len(batch) == 1 or len(batch) * width <= budget
 
 
-def broken(**changes: Any) -> Group:
-    group = random_groups(2, roles=["solver"])[0]
-    sample = dataclasses.replace(group.samples[1], **changes)
-    return dataclasses.replace(group, samples=(group.samples[0], sample, *group.samples[2:]))
-
-
-@pytest.mark.parametrize(
-    ("group", "message"),
-    [
-        (broken(logprobs=()), r"sample 1 has 0 log-probabilities for \d+ tokens"),
-        (broken(prompt_ids=()), "sample 1 has no prompt tokens"),
-        (broken(temperature=0.0), "sampled at temperature 0.0"),
-        (broken(token_ids=(VOCABULARY,), logprobs=(-1.0,)), "outside the vocabulary of 61"),
-        (broken(token_ids=(1,), logprobs=(float("-inf"),)), "not finite"),
-        (dataclasses.replace(broken(), rewards=(1.0,)), "1 rewards for 4 samples"),
-        (dataclasses.replace(broken(), role="reviewer"), "this role is not trained"),
-    ],
-)
-def test_groups_that_cannot_be_trained_on_are_refused(group: Group, message: str) -> None:
-    with pytest.raises(PolicyError, match=message):
-        check_group(group, VOCABULARY)
-
-
-def test_whole_groups_pass() -> None:
-    for group in (*random_groups(3), broken(token_ids=(), logprobs=())):
-        check_group(group, VOCABULARY)
+def test_a_token_outside_the_vocabulary_is_refused() -> None:
+    rows = build_rows(random_groups(3), TrainingConfig())
+    check_vocabulary(rows, VOCABULARY)
+    strange = dataclasses.replace(rows[1], response_ids=(VOCABULARY,))
+    with pytest.raises(PolicyError, match="a solver response has a token outside the vocabulary of 61"):
+        check_vocabulary([*rows, strange], VOCABULARY)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 import torch
-from training_support import plain_logprobs, random_groups, tiny_model
+from training_support import learn, plain_logprobs, random_groups, tiny_model
 from transformers import AutoModelForCausalLM
 
 from evoenv.config import TrainingConfig
@@ -50,13 +50,13 @@ def assert_same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor])
 def test_the_next_update_after_load_gives_the_same_bits(settings: dict[str, Any], tmp_path: Path) -> None:
     straight = fresh(**settings)
     for step in range(2):
-        straight.update(random_groups(step))
+        learn(straight, random_groups(step))
     straight.save(tmp_path / "checkpoint")
     resumed = fresh(**settings)
     resumed.load(tmp_path / "checkpoint")
     assert resumed.step == 2
     for step in (2, 3):
-        assert straight.update(random_groups(step))["loss/total"] == resumed.update(random_groups(step))["loss/total"]
+        assert learn(straight, random_groups(step))["loss/total"] == learn(resumed, random_groups(step))["loss/total"]
     assert_same(weights(straight), weights(resumed))
     assert_same(straight.optimizer.state(), resumed.optimizer.state())
 
@@ -86,7 +86,7 @@ def test_random_states_come_back(tmp_path: Path) -> None:
 
 def test_a_checkpoint_is_a_model_that_transformers_loads(tmp_path: Path) -> None:
     trainer = fresh(kind="qwen3")
-    trainer.update(random_groups(0))
+    learn(trainer, random_groups(0))
     trainer.save(tmp_path / "checkpoint")
     sample = random_groups(0)[0].samples[0]
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "checkpoint")
@@ -115,7 +115,7 @@ def test_a_crash_at_any_moment_leaves_one_whole_checkpoint(
     place = tmp_path / "checkpoint"
     trainer = fresh()
     trainer.save(place)
-    trainer.update(random_groups(0))
+    learn(trainer, random_groups(0))
     real, calls = getattr(os, function), 0
 
     def crash(*arguments: Any) -> Any:
@@ -142,7 +142,7 @@ def test_a_crash_at_any_moment_leaves_one_whole_checkpoint(
 def test_a_full_disk_leaves_the_earlier_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trainer = fresh()
     trainer.save(tmp_path / "checkpoint")
-    trainer.update(random_groups(0))
+    learn(trainer, random_groups(0))
     usage = type("usage", (), {"free": 1000})
     monkeypatch.setattr(checkpoints.shutil, "disk_usage", lambda _: usage)
     with pytest.raises(StoreError, match="GB are free"):
@@ -183,7 +183,7 @@ def test_a_damaged_checkpoint_is_named_and_touches_nothing(
     damage: Any, name: str, message: str, tmp_path: Path
 ) -> None:
     trainer = fresh()
-    trainer.update(random_groups(0))
+    learn(trainer, random_groups(0))
     trainer.save(tmp_path / "checkpoint")
     damage(tmp_path / "checkpoint" / name)
     other = fresh()
@@ -227,4 +227,4 @@ def test_changed_settings_are_used_and_said(tmp_path: Path, caplog: pytest.LogCa
     with caplog.at_level(logging.WARNING):
         changed.load(tmp_path / "checkpoint")
     assert "training.learning_rate was 0.01 when the checkpoint was written and is 0.03 from here on" in caplog.text
-    assert changed.update(random_groups(0))["update/learning_rate"] == 3e-2
+    assert learn(changed, random_groups(0))["update/learning_rate"] == 3e-2

@@ -9,14 +9,13 @@ from training_support import random_groups, slow_loss
 
 from evoenv.config import TrainingConfig
 from evoenv.errors import ConfigError
+from evoenv.objective import build_rows
 from evoenv.records import Group, Role
-from evoenv.training.batching import build_rows
 from evoenv.training.logprobs import MicroBatch
 from evoenv.training.loss import (
     check_loss_config,
     clipped_surrogate,
     low_variance_kl,
-    response_weights,
     weighted_loss,
 )
 from evoenv.training.tally import TokenColumns
@@ -61,33 +60,6 @@ def test_far_away_tokens_stay_finite() -> None:
     other = torch.tensor([0.0, -500.0])
     assert low_variance_kl(logp, other).tolist() == [10.0, 10.0]
     assert clipped_surrogate(logp, other, torch.tensor([1.0, -1.0]), **CLIPS).loss.isfinite().all()
-
-
-ROLES: list[Role] = ["solver", "solver", "generator", "solver"]
-LENGTHS = [2, 6, 16, 0]
-
-
-@pytest.mark.parametrize(
-    ("settings", "means", "kl_means"),
-    [
-        ({}, [1 / 8, 1 / 8, 1 / 16], [1 / 24] * 3),
-        ({"role_weighting": "advantage-scale"}, [1 / 24] * 3, [1 / 24] * 3),
-        ({"aggregation": "token-mean"}, [1 / 24] * 3, [1 / 24] * 3),
-        ({"aggregation": "sequence-mean"}, [1 / 4, 1 / 12, 1 / 16], [1 / 6, 1 / 18, 1 / 48]),
-        (
-            {"aggregation": "sequence-mean", "role_weighting": "advantage-scale"},
-            [1 / 6, 1 / 18, 1 / 48],
-            [1 / 6, 1 / 18, 1 / 48],
-        ),
-        ({"aggregation": "dr-grpo", "dr_grpo_tokens": 100}, [1 / 200, 1 / 200, 1 / 100], [1 / 300] * 3),
-    ],
-)
-def test_weights_by_hand(settings: dict[str, Any], means: list[float], kl_means: list[float]) -> None:
-    """Eight solver tokens in two responses, sixteen generator tokens in one, and one response without tokens."""
-    weights = response_weights(ROLES, LENGTHS, TrainingConfig(**settings))
-    assert [weight.mean for weight in weights] == pytest.approx([*means, 0.0])
-    assert [weight.kl_mean for weight in weights] == pytest.approx([*kl_means, 0.0])
-    assert [weight.role_factor for weight in weights] == [1.0, 1.0, 0.3, 0.0]
 
 
 def batch_loss(
@@ -169,19 +141,7 @@ def test_gradient_equals_finite_differences_of_the_slow_loss() -> None:
     assert gradient.tolist() == pytest.approx(found, abs=1e-7)
 
 
-def test_long_generator_outputs_weigh_more_only_under_advantage_scale() -> None:
-    """What the two readings of w_gen differ in: the generator's share when its responses are 8 times as long."""
-    shares = {}
-    for reading in ("loss", "advantage-scale"):
-        weights = response_weights(["solver", "generator"], [10, 80], TrainingConfig(role_weighting=reading))
-        solver, generator = (w.mean * w.role_factor * n for w, n in zip(weights, (10, 80), strict=True))
-        shares[reading] = generator / solver
-    assert shares == pytest.approx({"loss": 0.3, "advantage-scale": 2.4})
-
-
-@pytest.mark.parametrize(
-    "settings", [{"dual_clip": 1.0}, {"clip_low": 1.0}, {"clip_high": -0.1}, {"kl": -1.0}, {"dr_grpo_tokens": 0}]
-)
+@pytest.mark.parametrize("settings", [{"dual_clip": 1.0}, {"clip_low": 1.0}, {"clip_high": -0.1}, {"kl": -1.0}])
 def test_settings_without_meaning_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=f"training.{next(iter(settings))} = "):
         check_loss_config(TrainingConfig(**settings))

@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 import torch
-from training_support import sample_group, tiny_model
+from training_support import learn, sample_group, tiny_model
 
 from evoenv.config import ModelConfig, TrainingConfig
 from evoenv.engines.local.policy import LocalPolicy
 from evoenv.models.tiny import build_tiny_policy
+from evoenv.objective import build_batch
 from evoenv.records import Group, Message, Request, Sample
 from evoenv.training.update import Trainer
 
@@ -48,7 +49,7 @@ def train(trainer: Trainer, steps: int) -> tuple[list[float], list[float]]:
                 reward=lambda reply: sum(token == 5 for token in reply) / len(reply),
             )
         )
-        metrics = trainer.update(groups)
+        metrics = learn(trainer, groups)
         assert metrics["update/skipped"] == 0
         solver.append(sum(sum(group.rewards) / 16 for group in groups[:3]) / 3)
         generator.append(sum(groups[3].rewards) / 16)
@@ -73,7 +74,14 @@ def test_both_roles_learn_from_reward_alone(kind: str, rank: int) -> None:
 
 
 def train_policy(
-    policy: LocalPolicy, prompts: list[str], reward: Callable[[str], float], *, steps: int, count: int, tokens: int
+    policy: LocalPolicy,
+    training: TrainingConfig,
+    prompts: list[str],
+    reward: Callable[[str], float],
+    *,
+    steps: int,
+    count: int,
+    tokens: int,
 ) -> tuple[list[float], dict[str, float]]:
     """The loop as a run has it: sample through the port, score texts, update through the port."""
     means = []
@@ -91,7 +99,7 @@ def train_policy(
             for name, members in samples.items()
         ]
         means.append(sum(sum(group.rewards) for group in groups) / (count * len(groups)))
-        metrics = dict(policy.update(groups))
+        metrics = dict(policy.update(build_batch(groups, training, update=step)))
         assert metrics["update/skipped"] == 0
         # The sampler's log-probabilities are the trainer's: the ratio of an on-policy step is one.
         assert metrics.get("ratio/mean", 1.0) == pytest.approx(1.0, abs=1e-3)
@@ -111,7 +119,7 @@ def test_the_local_policy_learns_to_write_capitals(rank: int, tmp_path: Path) ->
     name = str(build_tiny_policy(tmp_path, initializer_range=0.2))
     training = msgspec.structs.replace(CONFIG, lora_rank=rank, learning_rate=1e-2 if rank else 3e-3)
     policy = LocalPolicy.open(ModelConfig(name=name, device="cpu", dtype="float32"), training, progress=False)
-    rewards, _ = train_policy(policy, ["a", "b"], share_of_capitals, steps=9, count=16, tokens=8)
+    rewards, _ = train_policy(policy, training, ["a", "b"], share_of_capitals, steps=9, count=16, tokens=8)
     assert rewards[0] < 0.25  # 26 of 259 tokens are capital letters
     assert sum(rewards[-3:]) / 3 > 0.6
 
@@ -125,6 +133,6 @@ def test_smollm2_learns_from_reward_alone(rank: int, rate: float) -> None:
     training: Any = TrainingConfig(learning_rate=rate, warmup_steps=1, lora_rank=rank, micro_batch_tokens=1024)
     policy = LocalPolicy.open(ModelConfig(device="cpu", dtype="float32"), training, progress=False)
     prompts = ["Say something.", "Write a word or a number."]
-    rewards, _ = train_policy(policy, prompts, share_of_digits, steps=10, count=16, tokens=8)
+    rewards, _ = train_policy(policy, training, prompts, share_of_digits, steps=10, count=16, tokens=8)
     assert rewards[0] < 0.2
     assert sum(rewards[-2:]) / 2 > rewards[0] + 0.3

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 import torch
-from training_support import plain_logprobs, random_groups
+from training_support import learn, plain_logprobs, random_groups
 
 from evoenv.config import TrainingConfig
 from evoenv.models.tiny import build_tiny_policy, build_tiny_tokenizer
+from evoenv.objective import group_advantages
 from evoenv.records import Group
-from evoenv.training.advantages import group_advantages
 from evoenv.training.update import Trainer
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(3600)]
@@ -52,7 +52,7 @@ def moved_trainer(directory: Path, groups: list[Group], rate: float) -> Trainer:
     """Two updates away from the reference, so that no term of the loss is zero."""
     trainer = Trainer(load(directory), None, msgspec.structs.replace(CONFIG, learning_rate=rate))
     for _ in range(2):
-        trainer.update(groups)
+        learn(trainer, groups)
     return trainer
 
 
@@ -100,7 +100,7 @@ def ours(directory: Path, batch: dict[str, Any], aggregation: str) -> dict[str, 
     """The metrics of one update at the weights that the batch's `logp` belong to."""
     trainer = moved_trainer(directory, batch["groups"], batch["rate"])
     trainer.config = msgspec.structs.replace(trainer.config, aggregation=aggregation)
-    return trainer.update(batch["groups"])
+    return learn(trainer, batch["groups"])
 
 
 def farthest(batch: dict[str, Any]) -> float:

@@ -6,14 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 import torch
-from training_support import plain_logprobs, random_groups, slow_loss, tiny_model
+from training_support import learn, plain_logprobs, random_groups, slow_loss, tiny_model
 from transformers import Gemma2Config, Gemma2ForCausalLM, MistralConfig, MistralForCausalLM
 
 from evoenv.config import TrainingConfig
 from evoenv.errors import ConfigError, PolicyError
+from evoenv.objective import build_rows
 from evoenv.records import Group
 from evoenv.training import attention
-from evoenv.training.batching import build_rows
 from evoenv.training.logprobs import Scorer
 from evoenv.training.optimizer import learning_rate
 from evoenv.training.update import Trainer
@@ -35,7 +35,7 @@ def gradient_of(trainer: Trainer, groups: list[Group]) -> torch.Tensor:
         return clip()
 
     trainer.optimizer.clip = catch  # type: ignore[method-assign]
-    trainer.update(groups)
+    learn(trainer, groups)
     (gradient,) = caught
     return gradient
 
@@ -53,7 +53,7 @@ def test_gradient_is_the_same_however_the_work_is_cut(kind: str, rank: int) -> N
     groups = random_groups(0)
     config = change(CONFIG, lora_rank=rank)
     trainer = Trainer(tiny_model(kind), None, config)
-    trainer.update(random_groups(1))  # move away from the reference, or KL has no gradient
+    learn(trainer, random_groups(1))  # move away from the reference, or KL has no gradient
     moved = {name: weight.detach().clone() for name, weight in trainer.optimizer.weights.items()}
 
     def cut(*, packs: bool = True, splits_head: bool = True, **settings: Any) -> torch.Tensor:
@@ -105,14 +105,14 @@ def test_chunks_of_logits_do_not_change_the_gradient() -> None:
 def test_reported_loss_is_the_slow_loss_of_the_plain_model(kind: str, aggregation: Any, weighting: Any) -> None:
     config = change(CONFIG, aggregation=aggregation, role_weighting=weighting, dr_grpo_tokens=32)
     trainer = Trainer(tiny_model(kind), None, config)
-    trainer.update(random_groups(1))
+    learn(trainer, random_groups(1))
     groups = random_groups(0)
 
     def logprobs(model: Any) -> list[list[list[float]]]:
         return [[plain_logprobs(model, sample) for sample in group.samples] for group in groups]
 
     expected = slow_loss(groups, logprobs(trainer.model), logprobs(tiny_model(kind)), config)
-    metrics = trainer.update(groups)
+    metrics = learn(trainer, groups)
     assert metrics["loss/total"] == pytest.approx(expected["total"], rel=1e-5)
     assert metrics["loss/kl"] == pytest.approx(expected["kl"], rel=1e-4)
     assert metrics["loss/solver"] == pytest.approx(expected["solver"], rel=1e-5)
@@ -130,8 +130,8 @@ def test_zero_variance_groups_are_dropped_before_any_work() -> None:
     ]
     alone, together = (Trainer(tiny_model("llama"), None, CONFIG) for _ in range(2))
     for _ in range(2):
-        expected = alone.update(groups)
-        metrics = together.update([flat[0], *groups, *flat[1:]])
+        expected = learn(alone, groups)
+        metrics = learn(together, [flat[0], *groups, *flat[1:]])
     assert torch.equal(weights_of(alone), weights_of(together))
     assert metrics["tokens/computed"] == expected["tokens/computed"]
     assert metrics["groups/kept"] == 3
@@ -142,7 +142,7 @@ def test_nothing_to_learn_leaves_the_weights_alone() -> None:
     trainer = Trainer(tiny_model("llama"), None, CONFIG)
     before = weights_of(trainer)
     group = random_groups(0)[0]
-    metrics = trainer.update([dataclasses.replace(group, rewards=(0.0,) * 4)])
+    metrics = learn(trainer, [dataclasses.replace(group, rewards=(0.0,) * 4)])
     assert torch.equal(weights_of(trainer), before)
     assert (metrics["groups/kept"], metrics["tokens/computed"], metrics["grad/norm"]) == (0, 0, 0)
     assert trainer.step == 1
@@ -152,7 +152,7 @@ def test_reviewer_groups_are_refused_before_any_work() -> None:
     trainer = Trainer(tiny_model("llama"), None, CONFIG)
     before = weights_of(trainer)
     with pytest.raises(PolicyError, match="reviewer"):
-        trainer.update([*random_groups(0), dataclasses.replace(random_groups(1)[0], role="reviewer")])
+        learn(trainer, [*random_groups(0), dataclasses.replace(random_groups(1)[0], role="reviewer")])
     assert torch.equal(weights_of(trainer), before)
     assert trainer.step == 0
 
@@ -160,7 +160,7 @@ def test_reviewer_groups_are_refused_before_any_work() -> None:
 @pytest.mark.parametrize("poison", ["weight", "gradient"])
 def test_an_update_that_is_not_finite_is_skipped_and_reported(poison: str, caplog: pytest.LogCaptureFixture) -> None:
     trainer = Trainer(tiny_model("llama"), None, CONFIG)
-    trainer.update(random_groups(0))
+    learn(trainer, random_groups(0))
     before, moments = weights_of(trainer), {name: value.clone() for name, value in trainer.optimizer.state().items()}
     layer = trainer.model.model.layers[1].mlp.down_proj
     with caplog.at_level(logging.WARNING):
@@ -168,14 +168,14 @@ def test_an_update_that_is_not_finite_is_skipped_and_reported(poison: str, caplo
             hook = layer.weight.register_hook(lambda gradient: gradient * math.nan)
         else:
             hook = layer.register_forward_hook(lambda *parts: parts[2] * math.inf)
-        metrics = trainer.update(random_groups(1))
+        metrics = learn(trainer, random_groups(1))
         hook.remove()
     assert metrics["update/skipped"] == 1
     assert all(map(math.isfinite, metrics.values()))
     assert "skipped" in caplog.text
     assert torch.equal(weights_of(trainer), before)
     assert all(torch.equal(value, moments[name]) for name, value in trainer.optimizer.state().items())
-    assert trainer.update(random_groups(1))["update/skipped"] == 0
+    assert learn(trainer, random_groups(1))["update/skipped"] == 0
     assert not torch.equal(weights_of(trainer), before)
 
 
@@ -190,7 +190,7 @@ def test_first_ratios_are_one_when_the_samples_are_the_models_own() -> None:
         )
         for group in random_groups(0)
     ]
-    metrics = Trainer(model, None, CONFIG).update(groups)
+    metrics = learn(Trainer(model, None, CONFIG), groups)
     assert metrics["ratio/mean"] == pytest.approx(1.0, abs=1e-5)
     assert metrics["logprob/gap_max"] < 1e-4
     assert metrics["loss/kl"] == pytest.approx(0.0, abs=1e-9)
@@ -199,13 +199,13 @@ def test_first_ratios_are_one_when_the_samples_are_the_models_own() -> None:
 def test_no_reference_is_held_without_kl() -> None:
     trainer = Trainer(tiny_model("llama"), None, change(CONFIG, kl=0.0))
     assert trainer.reference is trainer.scorer
-    assert trainer.update(random_groups(0))["loss/kl"] == 0.0
+    assert learn(trainer, random_groups(0))["loss/kl"] == 0.0
 
 
 def test_the_attention_and_mode_of_the_model_are_given_back() -> None:
     trainer = Trainer(tiny_model("llama"), None, change(CONFIG, gradient_checkpointing=True))
     before = trainer.model.config._attn_implementation
-    trainer.update(random_groups(0))
+    learn(trainer, random_groups(0))
     assert trainer.model.config._attn_implementation == before != "evoenv_packed"
     assert not trainer.model.training
 
@@ -215,7 +215,7 @@ def test_epochs_and_minibatches_take_several_steps() -> None:
     steps = []
     take = trainer.optimizer.step
     trainer.optimizer.step = lambda rate: (steps.append(rate), take(rate))[1]  # type: ignore[method-assign,func-returns-value]
-    metrics = trainer.update(random_groups(0))
+    metrics = learn(trainer, random_groups(0))
     assert len(steps) == 6
     assert metrics["tokens/solver"] == 2 * sum(
         len(sample.token_ids) for group in random_groups(0) if group.role == "solver" for sample in group.samples
@@ -263,7 +263,7 @@ def test_half_precision_weights_learn_at_a_tiny_rate() -> None:
     trainer = Trainer(tiny_model("llama", dtype=torch.bfloat16), None, config)
     start = {name: value.clone() for name, value in trainer.optimizer.masters.items()}
     first = trainer.model.model.norm.weight.detach().clone()
-    trainer.update(random_groups(0))
+    learn(trainer, random_groups(0))
     moved = {name: (value - start[name]).abs().max().item() for name, value in trainer.optimizer.masters.items()}
     assert all(0 < size < 1.1e-5 for size in moved.values())
     assert torch.equal(trainer.model.model.norm.weight, first)

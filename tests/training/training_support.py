@@ -11,7 +11,9 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 from evoenv.config import TrainingConfig
+from evoenv.objective import build_batch
 from evoenv.records import Group, Role, Sample
+from evoenv.training.update import Trainer
 
 VOCABULARY = 61
 
@@ -62,6 +64,12 @@ def random_groups(
         rewards = tuple(float(draw.random() < 0.5) for _ in range(size - 2))
         groups.append(Group(str(number), role, tuple(samples), (0.0, 1.0, *rewards)))
     return groups
+
+
+def learn(trainer: Trainer, groups: Sequence[Group]) -> dict[str, float]:
+    """One update on groups, as the loop does it; the metrics of both halves."""
+    batch = build_batch(groups, trainer.config, update=trainer.step)
+    return {**batch.metrics(), **trainer.update(batch)}
 
 
 def plain_logprobs(model: Any, sample: Sample) -> list[float]:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Literal, TypeAlias, get_args
 
 from evoenv.errors import InputError, PolicyError
+from evoenv.objective import Batch
 from evoenv.ports import Policy
 from evoenv.records import FinishReason, Group, Request, Role, Sample
 
@@ -118,11 +119,12 @@ class ScriptedPolicy:
         self._cursors[request.role] = cursor + 1
         return answers[cursor % len(answers)]
 
-    def update(self, groups: Sequence[Group]) -> Mapping[str, float]:
+    def update(self, batch: Batch) -> Mapping[str, float]:
         if not self._trainable:
             raise PolicyError("this scripted policy was made with trainable=False")
         self._count("update")
-        self.groups.append(tuple(groups))
+        groups = batch.groups
+        self.groups.append(groups)
         rewards = [reward for group in groups for reward in group.rewards]
         content = json.dumps([[group.id, group.role, list(group.rewards)] for group in groups])
         self.digest = hashlib.sha256(f"{self.digest}\n{content}".encode()).hexdigest()
@@ -217,8 +219,8 @@ class RecordingPolicy:
             self._stream.flush()
             yield sample
 
-    def update(self, groups: Sequence[Group]) -> Mapping[str, float]:
-        return self._policy.update(groups)
+    def update(self, batch: Batch) -> Mapping[str, float]:
+        return self._policy.update(batch)
 
     def save(self, directory: Path) -> None:
         self._policy.save(directory)

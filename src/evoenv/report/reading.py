@@ -9,10 +9,10 @@ from typing import Any
 
 from evoenv.admission.reward import NOVELTY_FROM_LAYER
 from evoenv.corpus.read.consistency import read_environment
+from evoenv.objective import has_zero_variance
 from evoenv.pool.tags import tags_of
 from evoenv.records import Decision, Novelty, ValidationReport
 from evoenv.store.store import STAGES, EnvironmentRecord, Evaluation, Store
-from evoenv.training.advantages import has_zero_variance
 
 STATES: dict[str, str] = {
     "pool": "In the pool",

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from evoenv.objective import Batch, build_batch
 from evoenv.records import Group
 from evoenv.stages.admitting import generator_groups
 from evoenv.stages.budget import is_last
@@ -24,7 +25,10 @@ def learn(run: Run, step: int, groups: Sequence[Group]) -> None:
     if run.store.stage_done(step, "updated"):
         return
     began = time.perf_counter()
-    metrics = dict(run.policy.update(groups)) if run.training else {}
+    metrics: dict[str, float] = {}
+    if run.training:
+        batch = _batch(run, step, groups)
+        metrics = {**batch.metrics(), **run.policy.update(batch)}
     run.clock.updating += time.perf_counter() - began
     checkpoint: str | None = None
     if run.training and _is_due(run, step, metrics):
@@ -57,7 +61,12 @@ def restore_policy(run: Run, groups: Callable[[Run, int], list[Group]]) -> None:
         run.policy.load(run.checkpoints / found[1])
     remove_needless_checkpoints(run)
     for step in range((found[0] if found else 0) + 1, run.store.last_update() + 1):
-        run.policy.update(groups(run, step))
+        run.policy.update(_batch(run, step, groups(run, step)))
+
+
+def _batch(run: Run, step: int, groups: Sequence[Group]) -> Batch:
+    """What the step's update trains on: every step before it had one update."""
+    return build_batch(groups, run.config.training, update=step - 1)
 
 
 def remove_needless_checkpoints(run: Run) -> None:

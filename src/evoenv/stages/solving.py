@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from evoenv.admission.calibration import FULLY_RIGHT
+from evoenv.objective import has_zero_variance
 from evoenv.pool.state import Draw, Outcome, PoolState, draw, instance_seed
 from evoenv.prompts.solver import solver_messages
 from evoenv.records import Group, Instance, Request, Sample, Score, derive_seed
@@ -15,7 +16,6 @@ from evoenv.stages.context import Run
 from evoenv.stages.judgement import fits_solver, score_responses
 from evoenv.stages.sampling import ask
 from evoenv.store.store import Asked, SampleKey, Store
-from evoenv.training.advantages import has_zero_variance
 
 ATTEMPTS = 4
 """A rare seed may break an admitted environment; the draw then takes another instance of it."""

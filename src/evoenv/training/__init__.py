@@ -1,5 +1,5 @@
-"""Learning: group advantages, the role-conditioned GRPO loss, the update, its checkpoints.
+"""Learning: the role-conditioned GRPO loss, the update, its checkpoints: what engines share.
 
-Import the module that you need (`evoenv.training.update` has the `Trainer`): `advantages` runs without torch,
-and importing this package must not pull torch in.
+Import the module that you need (`evoenv.training.update` has the `Trainer`): importing this package must not pull
+torch in. What is trained on is decided before, in `evoenv.objective`.
 """

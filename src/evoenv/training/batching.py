@@ -1,7 +1,7 @@
 """Micro-batches by tokens: which responses share a forward pass, and where each token stands in it.
 
 Nothing here changes what is computed. The weights of all tokens are known before the first micro-batch
-(`loss.response_weights`), so the gradient is the same sum however it is cut.
+(`objective.response_weights`), so the gradient is the same sum however it is cut.
 
 A `Bundle` is one prompt with some of its responses. Laid out for the model it is `prompt, response 1, response 2, …`
 with every response at the positions that follow the prompt: the attention lets a response see the prompt and
@@ -11,97 +11,28 @@ predicts nothing that is trained on, so it is not fed to the model at all.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from evoenv.config import TrainingConfig
 from evoenv.errors import PolicyError
-from evoenv.records import Group, Role
-from evoenv.training.advantages import group_advantages
-from evoenv.training.loss import ResponseWeight, response_weights
+from evoenv.objective import Row
 
 T = TypeVar("T")
-TRAINED_ROLES: tuple[Role, ...] = ("solver", "generator")
-"""The reviewer only judges: its verdicts gate admission and are never rewarded."""
 CHECKPOINT_TIME = 4 / 3
 """Time of a checkpointed pass against a plain one: forward, forward again, backward (which counts twice)."""
 CHECKPOINT_ROOM = 8
 """How many times the budget's tokens a checkpointed pass may hold: it keeps one tensor per layer of about thirty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One response with all that its loss needs."""
-
-    role: Role
-    prompt_ids: tuple[int, ...]
-    response_ids: tuple[int, ...]
-    sampled: tuple[float, ...]
-    advantage: float
-    temperature: float
-    weight: ResponseWeight
-
-    @property
-    def fed_tokens(self) -> int:
-        """Response tokens that the model reads: all but the last."""
-        return len(self.response_ids) - 1
-
-
-def build_rows(groups: Sequence[Group], config: TrainingConfig) -> list[Row]:
-    """Every response of a batch with its advantage and weight."""
-    standardise = config.advantage_std and config.aggregation != "dr-grpo"
-    members = [(group, sample) for group in groups for sample in group.samples]
-    advantages = [value for group in groups for value in group_advantages(group.rewards, std=standardise)]
-    weights = response_weights(
-        [group.role for group, _ in members], [len(sample.token_ids) for _, sample in members], config
-    )
-    return [
-        Row(
-            role=group.role,
-            prompt_ids=tuple(sample.prompt_ids),
-            response_ids=tuple(sample.token_ids),
-            sampled=tuple(sample.logprobs),
-            advantage=advantage,
-            temperature=sample.temperature,
-            weight=weight,
-        )
-        for (group, sample), advantage, weight in zip(members, advantages, weights, strict=True)
-    ]
-
-
-def check_group(group: Group, vocabulary: int) -> None:
-    """Refuse what cannot be trained on, before any work is done."""
-
-    def refuse(got: str, advice: str) -> PolicyError:
-        return PolicyError(f"group {group.id} ({group.role}): {got}; {advice}.")
-
-    if group.role not in TRAINED_ROLES:
-        raise refuse("this role is not trained", "hand over solver and generator groups only")
-    if len(group.samples) != len(group.rewards):
-        raise refuse(f"{len(group.rewards)} rewards for {len(group.samples)} samples", "give one reward per sample")
-    for sample in group.samples:
-        where = f"sample {sample.index}"
-        if len(sample.logprobs) != len(sample.token_ids):
-            raise refuse(
-                f"{where} has {len(sample.logprobs)} log-probabilities for {len(sample.token_ids)} tokens",
-                "train on samples of a local policy, which records one per token",
+def check_vocabulary(rows: Iterable[Row], vocabulary: int) -> None:
+    """Refuse tokens that the model does not know, before any work is done."""
+    for row in rows:
+        tokens = (*row.prompt_ids, *row.response_ids)
+        if not 0 <= min(tokens) <= max(tokens) < vocabulary:
+            raise PolicyError(
+                f"a {row.role} response has a token outside the vocabulary of {vocabulary}; use the model's tokenizer."
             )
-        if sample.token_ids and not sample.prompt_ids:
-            raise refuse(f"{where} has no prompt tokens", "the first token needs something that predicts it")
-        if not sample.temperature > 0:
-            raise refuse(f"{where} was sampled at temperature {sample.temperature}", "sample above 0 to train")
-        if (
-            sample.token_ids
-            and not 0
-            <= min(*sample.token_ids, *sample.prompt_ids)
-            <= max(*sample.token_ids, *sample.prompt_ids)
-            < vocabulary
-        ):
-            raise refuse(f"{where} has a token outside the vocabulary of {vocabulary}", "use the model's tokenizer")
-        if not all(map(math.isfinite, sample.logprobs)):
-            raise refuse(f"{where} has a log-probability that is not finite", "check the sampler")
 
 
 @dataclass(frozen=True, slots=True)

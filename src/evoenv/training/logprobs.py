@@ -26,9 +26,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from evoenv.objective import ResponseWeight, Row
 from evoenv.training.attention import PackedRow, packed_attention_installed
-from evoenv.training.batching import Bundle, Layout, Row, bundle_rows, lay_out, pack_bundles, pad_batches
-from evoenv.training.loss import ResponseWeight
+from evoenv.training.batching import Bundle, Layout, bundle_rows, lay_out, pack_bundles, pad_batches
 
 logger = logging.getLogger(__name__)
 

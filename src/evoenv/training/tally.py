@@ -7,10 +7,10 @@ from collections import defaultdict
 import torch
 from torch import Tensor
 
+from evoenv.objective import TRAINED_ROLES as ROLES
 from evoenv.training.logprobs import MicroBatch
 from evoenv.training.loss import Surrogate
 
-ROLES = ("solver", "generator")
 SIDES = ("low", "high", "dual")
 
 
@@ -27,7 +27,7 @@ class TokenColumns:
         self.sampled = torch.tensor([value for row in rows for value in row.sampled], dtype=dtype, device=device)
         self.advantages = spread([row.advantage for row in rows])
         self.means = spread([row.weight.mean for row in rows])
-        self.surrogate_weights = spread([row.weight.mean * row.weight.role_factor for row in rows])
+        self.surrogate_weights = spread([row.weight.surrogate for row in rows])
         self.kl_means = spread([row.weight.kl_mean for row in rows])
         self.solver = spread([float(row.role == "solver") for row in rows]).bool()
 

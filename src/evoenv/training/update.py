@@ -1,6 +1,6 @@
-"""One optimisation step on both roles' groups: drop, weigh, pack, differentiate, guard, step.
+"""One update on a batch: pack, differentiate, guard, step.
 
-    groups ─► zero variance dropped ─► rows with weights ─► micro-batches ─► reference, loss, gradient ─► clip ─► AdamW
+    minibatch of rows with weights ─► micro-batches ─► reference, loss, gradient ─► clip ─► AdamW
 
 The order of the work never depends on chance: after `load`, the next `update` on a CPU gives the bits that it
 would have given without the interruption.
@@ -11,9 +11,7 @@ from __future__ import annotations
 import copy
 import logging
 import math
-import random
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
@@ -25,11 +23,10 @@ from torch import Tensor, nn
 
 from evoenv.config import TrainingConfig
 from evoenv.errors import ConfigError, ModelError
-from evoenv.records import Group, derive_seed
+from evoenv.objective import Batch, Row, check_objective
 from evoenv.training import checkpoints
-from evoenv.training.advantages import drop_zero_variance
 from evoenv.training.allocator import return_large_blocks
-from evoenv.training.batching import TRAINED_ROLES, Row, build_rows, check_group, needs_checkpointing
+from evoenv.training.batching import check_vocabulary, needs_checkpointing
 from evoenv.training.logprobs import MicroBatch, Scorer, token_logprobs
 from evoenv.training.loss import check_loss_config, weighted_loss
 from evoenv.training.optimizer import Optimizer, learning_rate
@@ -41,7 +38,7 @@ WEIGHTS, ADAPTER, OPTIMIZER = "model.safetensors", "adapter_model.safetensors", 
 
 
 class Trainer:
-    """A causal language model that learns from groups.
+    """A causal language model that learns from batches.
 
     `model` is trained in place; with `lora_rank > 0` LoRA layers are put into it, and `trainer.model` is the wrapper
     around the same modules. The reference of the KL term is the model as it is handed over: a frozen copy, or, with
@@ -57,10 +54,10 @@ class Trainer:
         device: str | torch.device | None = None,
         seed: int = 0,
     ) -> None:
+        check_objective(config)
         check_loss_config(config)
-        for name in ("epochs", "minibatches", "micro_batch_tokens"):
-            if getattr(config, name) < 1:
-                raise ConfigError(f"training.{name} = {getattr(config, name)}: expected 1 or more.")
+        if config.micro_batch_tokens < 1:
+            raise ConfigError(f"training.micro_batch_tokens = {config.micro_batch_tokens}: expected 1 or more.")
         if not 0 <= config.gain_rate < math.inf:
             raise ConfigError(f"training.gain_rate = {config.gain_rate}: expected a multiple of the rate, 0 or more.")
         self.tokenizer = tokenizer
@@ -86,41 +83,25 @@ class Trainer:
 
     # ------------------------------------------------------------------ learning
 
-    def update(self, groups: Sequence[Group]) -> dict[str, float]:
+    def update(self, batch: Batch) -> dict[str, float]:
         """One training step; metrics by `area/name`."""
         started = time.perf_counter()
-        for group in groups:
-            check_group(group, self.scorer.vocabulary)
-        kept, dropped = drop_zero_variance(groups)
+        for rows in batch.minibatches:
+            check_vocabulary(rows, self.scorer.vocabulary)
         tally = Tally()
         rate = learning_rate(self.config, self.step)
         skipped = 0
         with self._training():
-            for batch in self._minibatches(kept):
-                rows = build_rows(batch, self.config)
-                if any(row.response_ids for row in rows):
-                    skipped += not self._optimise(rows, rate, tally)
+            for rows in batch.minibatches:
+                skipped += not self._optimise(rows, rate, tally)
         self.step += 1
-        zero_variance = Counter(group.role for group in dropped)
         return {
             # What a skipped update could not compute is left out: `update/skipped` says so, and NaN is no metric.
             **{name: value for name, value in tally.metrics().items() if math.isfinite(value)},
-            "groups/kept": float(len(kept)),
-            **{f"groups/zero_variance_{role}": float(zero_variance[role]) for role in TRAINED_ROLES},
             "update/skipped": float(skipped),
             "update/learning_rate": rate,
             "update/seconds": time.perf_counter() - started,
         }
-
-    def _minibatches(self, kept: Sequence[Group]) -> Iterator[Sequence[Group]]:
-        """Whole groups in `minibatches` parts, reshuffled for each epoch by a seed of the step alone."""
-        for epoch in range(self.config.epochs):
-            order = list(kept)
-            if self.config.minibatches > 1:
-                random.Random(derive_seed("minibatches", self.step, epoch)).shuffle(order)
-            size = max(1, math.ceil(len(order) / self.config.minibatches))
-            for begin in range(0, len(order), size):
-                yield order[begin : begin + size]
 
     def _optimise(self, rows: Sequence[Row], rate: float, tally: Tally) -> bool:
         """One optimiser step; False where loss or gradient is not finite and the weights were left alone."""

@@ -8,8 +8,7 @@ from typing import Any
 
 from evoenv.engines.local.prompts import encode_messages
 from evoenv.errors import InputError
-from evoenv.training.batching import Row
-from evoenv.training.loss import ResponseWeight
+from evoenv.objective import ResponseWeight, Row
 from evoenv.warmstart.pairs import Pair, PairSource
 from evoenv.warmstart.recipe import DataRecipe
 

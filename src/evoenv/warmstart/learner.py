@@ -16,9 +16,10 @@ import torch
 
 from evoenv.durable import whole_directory
 from evoenv.errors import ModelError
+from evoenv.objective import Row
 from evoenv.training import checkpoints
 from evoenv.training.allocator import return_large_blocks
-from evoenv.training.batching import Row, needs_checkpointing
+from evoenv.training.batching import needs_checkpointing
 from evoenv.training.logprobs import MicroBatch, Scorer, token_logprobs
 from evoenv.training.optimizer import Optimizer
 from evoenv.training.update import ADAPTER, OPTIMIZER, WEIGHTS, silence_dropout, with_lora

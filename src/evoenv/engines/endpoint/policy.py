@@ -26,7 +26,8 @@ from evoenv.durable import replace_file
 from evoenv.engines.endpoint.chat_api import FIRST_PAUSE_S, ChatApi, Completion, RequestRefused
 from evoenv.engines.requests import check_requests, wanted_indices
 from evoenv.errors import BudgetExhausted, PolicyError
-from evoenv.records import Group, Request, Sample
+from evoenv.objective import Batch
+from evoenv.records import Request, Sample
 
 log = logging.getLogger(__name__)
 
@@ -213,7 +214,7 @@ class EndpointPolicy:
 
     # ------------------------------------------------------------------ the rest of the port
 
-    def update(self, groups: Sequence[Group]) -> Mapping[str, float]:
+    def update(self, batch: Batch) -> Mapping[str, float]:
         raise PolicyError(
             f"the policy at {self._api.base_url} is a server and cannot be trained; "
             "use `evoenv synth` with it, or a local model with `evoenv train`"

@@ -23,7 +23,8 @@ from evoenv.models.resolve import (
     resolve_device,
     resolve_model,
 )
-from evoenv.records import Group, Message, Request, Sample
+from evoenv.objective import Batch
+from evoenv.records import Message, Request, Sample
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ class Learner(Protocol):
     model: Any
     step: int
 
-    def update(self, groups: Sequence[Group]) -> dict[str, float]: ...
+    def update(self, batch: Batch) -> dict[str, float]: ...
 
     def save(self, directory: Path) -> None: ...
 
@@ -122,10 +123,10 @@ class LocalPolicy:
                 # Half of a group from each of two models would make its log-probabilities lies.
                 raise PolicyError("the weights changed while samples were being drawn; finish iterating before update")
 
-    def update(self, groups: Sequence[Group]) -> Mapping[str, float]:
+    def update(self, batch: Batch) -> Mapping[str, float]:
         learner = self._learner("update")
         self._weights_version += 1
-        return learner.update(groups)
+        return learner.update(batch)
 
     def save(self, directory: Path) -> None:
         self._learner("save").save(directory)
