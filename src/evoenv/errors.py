@@ -4,7 +4,8 @@
     ├── InputError            a file, flag or argument the user can mend            (exit code 2)
     ├── ConfigError           a configuration that cannot run; stops before work    (exit code 2)
     ├── SandboxError          isolation is missing, broken, or was refused
-    │   └── SandboxUnavailable    a layer the run insists on is not there
+    │   ├── SandboxUnavailable    a layer the run insists on is not there
+    │   └── MachineTooSlow        no verdict: other programs took the CPU time that validation needs
     ├── ModelError            weights or tokenizer: not found, damaged, unfit
     ├── PolicyError           sampling or updating failed
     │   ├── EndpointError         a server refused, vanished or misbehaved
@@ -37,6 +38,10 @@ class SandboxError(EvoEnvError):
 
 
 class SandboxUnavailable(SandboxError):
+    pass
+
+
+class MachineTooSlow(SandboxError):
     pass
 
 

@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from peer_packages import ROOT, Peer, blocks, own_scores
 
 from evoenv.cli import main
 from evoenv.exchange.bundle import PoolEntry
-from evoenv.exchange.from_reasoning_gym import dataset_source, title
+from evoenv.exchange.from_reasoning_gym import Levels, dataset_source, read_datasets, title
 from evoenv.exchange.sources import seed_entries
 from evoenv.exchange.to_reasoning_gym import dataset_names, snake
 from evoenv.validation.l1_source import check_source
@@ -48,7 +49,9 @@ def test_an_imported_data_set_is_a_source_that_needs_the_library_and_nothing_els
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda _: "0.1.25")
-    source = dataset_source("chain_sum", [{"min_terms": 2}, {"min_terms": 3}])
+    source = dataset_source(
+        "chain_sum", Levels({0: {"min_terms": 2}, 2: {"min_terms": 3}}, {1: "curriculum invalid: no"})
+    )
     facts, findings = check_source(source)
     assert facts.class_name == title("chain_sum") == "ChainSum"
     assert [one.code for one in findings] == ["L1.import"]
@@ -137,10 +140,10 @@ def test_unknown_data_sets_are_named_and_what_cannot_work_is_refused_with_its_re
     assert unknown.returncode == 2
     assert "did you mean chain_sum" in unknown.stderr
     assert os.listdir(tmp_path) == []
-    refused = take_in("graph_color")
+    refused = take_in("rush_hour")
     assert refused.returncode == 1
     (finding,) = {one["code"] for one in json.loads(refused.stdout)["refused"][0]["findings"]}
-    assert finding == "L2.no-answer"  # its own scorer judges colourings, and no reference is kept
+    assert finding == "L2.no-answer"  # its own scorer judges moves, and no reference is kept
 
     # leg_counting needs the library alone, letter_counting a text that it reads, too
     taken = take_in("leg_counting,letter_counting")
@@ -155,3 +158,49 @@ def test_unknown_data_sets_are_named_and_what_cannot_work_is_refused_with_its_re
     )
     right, wrong = json.loads(peer.run_python(REFERENCE))
     assert (right, wrong) == ([1.0] * 8, [0.0] * 8)
+
+
+def test_levels_are_those_of_the_librarys_default_mode_and_invalid_ones_are_named() -> None:
+    pytest.importorskip("reasoning_gym")
+    (puzzle, colours) = read_datasets(["puzzle24", "graph_color"])
+    assert "'min_value': 1" in puzzle.source or "'min_value'" not in puzzle.source
+    scope: dict[str, Any] = {"VerifiableEnvironment": object}
+    exec(colours.source, scope)
+    environment = scope["GraphColor"]()
+    z, reference = environment._generate(5, 0)
+    assert isinstance(reference, dict), "the example that the metadata keeps"
+    assert environment.scorer(json.dumps(reference), z, reference) == 1.0
+
+
+def test_a_scorer_that_compares_is_seen_to_compare_and_one_that_verifies_is_not() -> None:
+    pytest.importorskip("reasoning_gym")
+    entries = read_datasets(["chain_sum", "leg_counting", "countdown"])
+    scopes: list[dict[str, Any]] = []
+    for entry in entries:
+        scopes.append({"VerifiableEnvironment": object})
+        exec(entry.source, scopes[-1])
+    total, legs = scopes[0]["ChainSum"](), scopes[1]["LegCounting"]()
+    z, reference = total._generate(1, 0)
+    assert [total.scorer("77", z, "77"), total.scorer(reference, z, "77"), total.scorer(reference, z, reference)] == [
+        1,
+        0,
+        1,
+    ]
+    z, reference = legs._generate(1, 0)
+    assert [legs.scorer("77", z, "77"), legs.scorer(reference, z, "77")] == [1, 0]
+    target = scopes[2]["Countdown"]()
+    z, reference = target._generate(1, 0)
+    assert [target.scorer("1+1", z, "1+1"), target.scorer(reference, z, "1+1")] == [0, 1]
+
+
+def test_instances_of_a_data_set_are_made_once() -> None:
+    pytest.importorskip("reasoning_gym")
+    (entry,) = read_datasets(["leg_counting"])
+    scope: dict[str, Any] = {"VerifiableEnvironment": object}
+    exec(entry.source, scope)
+    environment = scope["LegCounting"]()
+    first = environment.item(3, 0)
+    assert scope["LegCounting"]().item(3, 0) is first
+    for seed in range(700):
+        environment.item(seed, 0)
+    assert len(scope["KEPT"]) <= 600

@@ -178,3 +178,38 @@ def test_each_use_of_seed_and_difficulty_is_a_site_of_its_own() -> None:
     assert ast.unparse(tree).count(tracing.SITE_FUNCTION) == 2
     assert tracing.TRACE.sites == 2
     tracing.TRACE.sites = 0
+
+
+TIMED = """
+from Gym.environment import VerifiableEnvironment, timeout, TimeoutException
+
+class Timed(VerifiableEnvironment):
+    def _generate(self):
+        self.parameter["reference_answer"] = 3
+    def _prompt_generate(self):
+        return "three?"
+    def _process(self, answer):
+        return int(answer)
+    def scorer(self, output):
+        @timeout(0.01)
+        def count():
+            for _ in range(self.processor(output)):
+                abs(1)
+            return 1.0
+        try:
+            return count()
+        except TimeoutException:
+            return -1.0
+"""
+
+
+def test_the_time_limits_of_rlve_gym_are_counted_in_calls() -> None:
+    runtime = Runtime()
+    load = {"source": TIMED, "allowed_imports": [], "parameters": [{}]}
+    (loaded,) = runtime.handle("load", load, [])
+    assert loaded[0] == "ok"
+    assert list(runtime.handle("score", {}, [[1, 0, "3"], [1, 0, "100000"], [1, 0, "4"]])) == [
+        ["ok", 1.0],
+        ["ok", 0.0],
+        ["ok", 1.0],
+    ]

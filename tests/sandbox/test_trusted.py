@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.resources
 from pathlib import Path
 
 import pytest
 
-from evoenv.sandbox.guest.trusted import KeptResources
+from evoenv.sandbox.guest.trusted import KeptResources, serve_resources
 from evoenv.sandbox.host import Sandbox
 
 pytestmark = pytest.mark.sandbox
@@ -44,7 +45,7 @@ def test_what_a_trusted_library_loads_on_first_use_is_loaded_before_the_walls_go
 def test_kept_files_are_read_as_paths_are(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("één\ntwee\n", encoding="utf-8")
     (tmp_path / "code.py").write_text("")
-    kept = KeptResources(tmp_path).files("any.package")
+    kept = KeptResources(tmp_path)
     (tmp_path / "words.txt").unlink()
     words = kept.joinpath("words.txt")
     assert words.read_text(encoding="utf-8") == "één\ntwee\n"
@@ -52,5 +53,50 @@ def test_kept_files_are_read_as_paths_are(tmp_path: Path) -> None:
         assert [line.strip() for line in lines] == ["één", "twee"]
     with words.open("rb") as raw:
         assert raw.read().startswith("één".encode())
+    assert words.exists()
+    assert [one.name for one in kept.iterdir()] == ["words.txt"]
+    assert not kept.joinpath("code.py").exists()
     with pytest.raises(FileNotFoundError, match="not kept"):
         kept.joinpath("code.py").read_text()
+
+
+LAZY = """
+import lazy_library
+
+class Lazy(VerifiableEnvironment):
+    def _generate(self, seed, difficulty):
+        return {"seed": seed}, lazy_library.late()
+    def _prompt_generate(self, z):
+        return str(z)
+    def _process(self, y):
+        return y
+    def scorer(self, y, z, a):
+        return 0.0
+"""
+
+
+def test_parts_that_a_trusted_library_imports_late_come_out_of_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "lazy_library"
+    (package / "deep").mkdir(parents=True)
+    (package / "__init__.py").write_text(
+        "def late():\n    import html\n    from lazy_library.deep import part\n    return html.escape(part.WORD)\n"
+    )
+    (package / "deep" / "__init__.py").write_text("")
+    (package / "deep" / "part.py").write_text("from . import other\nWORD = other.WORD\n")
+    (package / "deep" / "other.py").write_text("WORD = '<late>'\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with Sandbox(modules=("lazy_library",)) as sandbox, sandbox.open(LAZY) as worker:
+        (instance,) = worker.instances([3], 0)
+        assert instance is not None, worker.failures
+        assert instance.reference == "&lt;late&gt;"
+
+
+def test_resources_of_a_kept_package_are_served_from_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "font.flf").write_bytes(b"letters")
+    monkeypatch.setattr(importlib.resources, "files", importlib.resources.files)  # put back afterwards
+    serve_resources({"some.fonts": KeptResources(tmp_path)})
+    (tmp_path / "font.flf").unlink()
+    assert importlib.resources.files("some.fonts").joinpath("font.flf").read_bytes() == b"letters"
+    assert importlib.resources.files("json").joinpath("decoder.py").is_file()

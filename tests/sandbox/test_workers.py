@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from evoenv.errors import SandboxError
 from evoenv.sandbox.host import EnvironmentWorker, Failed, Limits, Ok, Sandbox
+from evoenv.sandbox.outcomes import WAITED
 from evoenv.sandbox.process import WorkerProcess
 
 HOSTILE = """
@@ -46,6 +52,9 @@ def busy(ms):
     end = time.monotonic() + ms / 1000
     while time.monotonic() < end: pass
     return ms
+
+def count(n):
+    for _ in range(n): pass
 
 def draw(_):
     import random
@@ -124,11 +133,39 @@ def test_the_item_that_ends_the_worker_is_named_with_the_reason(
     assert worker.restarts == 1
 
 
-def test_a_worker_that_waits_for_ever_is_ended_by_the_wall_clock(worker: EnvironmentWorker) -> None:
+def test_a_worker_that_waits_for_ever_is_ended(worker: EnvironmentWorker) -> None:
     (outcome,) = worker.call("act", ["listen"], wall_s=0.3)
     assert isinstance(outcome, Failed)
     assert outcome.kind == "timeout"
-    assert "s of wall-clock time, limit 0.3 s; killed" in outcome.message
+    assert "s without computing, limit 0.3 s; killed" in outcome.message
+    assert outcome.error == WAITED
+
+
+@contextlib.contextmanager
+def crowded_core() -> Iterator[int]:
+    """A core on which three other programs want to run all the time; its number."""
+    core = max(os.sched_getaffinity(0))
+    loop = [sys.executable, "-c", f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"]
+    others = [subprocess.Popen(loop) for _ in range(3)]
+    try:
+        yield core
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def test_a_worker_that_queues_for_a_core_is_not_blamed(raw: Sandbox) -> None:
+    # It needs 0.15 s of CPU or so and gets a quarter of a core: more than the 0.2 s that it may wait.
+    limits = Limits(cpu_s=3.0, wall_s=0.2)
+    with crowded_core() as core, Sandbox(limits, runtime=raw._runtime) as patient, patient.open(HOSTILE) as worker:
+        process = worker._process
+        assert process is not None
+        assert process.pid is not None
+        os.sched_setaffinity(process.pid, {core})
+        outcomes = worker.call("count", [10_000_000])
+        assert kinds(outcomes) == ["ok"]
+        assert process.queued_s > 0.2, "the others did not get in its way: this test shows nothing"
 
 
 @pytest.mark.parametrize(
@@ -182,6 +219,12 @@ def test_a_whole_batch_can_have_a_deadline(worker: EnvironmentWorker) -> None:
     assert counted.count("timeout") == 1
     assert counted[0] == "ok"
     assert counted[-1] == "aborted"
+
+
+def test_a_whole_batch_can_have_a_budget_of_cpu_time_that_outlives_its_workers(worker: EnvironmentWorker) -> None:
+    outcomes = worker.call("act", ["spin", "a", "spin", "b", "spin", "c"], total_cpu_s=0.3, stop_on_death=False)
+    assert kinds(outcomes)[:2] == ["timeout", "ok"]
+    assert "whole batch" in outcomes[2].message  # type: ignore[union-attr]
 
 
 def test_an_empty_batch_costs_nothing(worker: EnvironmentWorker) -> None:

@@ -96,3 +96,10 @@ def test_rank_correlation_by_hand() -> None:
     assert correlation([1, 2, 3], [2, 4, 6]) == pytest.approx(1.0)
     assert correlation([1, 2, 3], [1, 3, 2]) == pytest.approx(0.5)
     assert correlation([1, 1, 1], [1, 2, 3]) == 0.0
+
+
+def test_the_free_constant_of_an_antiderivative_stays_as_it_is() -> None:
+    found = variants("3*x**2/2 + x + C")
+    assert len(found) >= 3
+    assert all(one.value.endswith(" + C") and one.value != "3*x**2/2 + x + C" for one in found)
+    assert variants("+ C")[0].value, "an answer that is nothing else is text like any other"

@@ -2,48 +2,83 @@
 
 Each becomes a small source that calls the library, which its user trusts by naming it here: the sandbox imports it
 before the walls go up, and it runs behind them like the environment itself. Level d is level d of the data set's own
-curriculum. What is lost: partial credit (only full marks count: reasoning-gym's default scorer pays for any text that
-contains the answer), and whatever validation refuses: data sets without a reference answer, without a curriculum, or
-slower than an environment may be.
+curriculum, in the library's default mode; levels that its data set refuses are left out. What is lost: partial credit
+(only full marks count: reasoning-gym's default scorer pays for any text that contains the answer), and whatever
+validation refuses: data sets without a reference answer or slower than an environment may be.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import PoolEntry
+from evoenv.sandbox.host import Failed, Sandbox
 
 MODULE = "reasoning_gym"
 LICENCE = "Apache-2.0"
 MOST_LEVELS = 8
+TRIED = 3
+"""Seeds at each level: if all of them raise an error the level is left out."""
+MOST_WORDS = 200
 
 SOURCE = '''\
 """{name} of reasoning-gym {version} ({licence}), at the levels of its own curriculum."""
 
+import copy
 import random
 
 import reasoning_gym
 
 LEVELS = {levels}
+LEFT_OUT = {left_out}
+KEPT = {{}}
 
 
 class {title}(VerifiableEnvironment):
     def item(self, seed, difficulty):
-        """The data set that holds the instance, and the instance."""
+        """The data set that holds the instance, and the instance; made once, asked for by every score."""
         level = min(difficulty, len(LEVELS) - 1)
-        # hashed by Random: reasoning-gym adds indices to seeds, so neighbouring ones would share instances
-        data = reasoning_gym.create_dataset({name!r}, size=1, seed=random.Random(seed).getrandbits(31), **LEVELS[level])
-        return data, data[0]
+        if (seed, level) not in KEPT:
+            if len(KEPT) >= 600:
+                KEPT.pop(next(iter(KEPT)))
+            # hashed by Random: reasoning-gym adds indices to seeds, so neighbouring ones would share instances
+            mixed = random.Random(seed).getrandbits(31)
+            data = reasoning_gym.create_dataset({name!r}, size=1, seed=mixed, **LEVELS[level])
+            KEPT[seed, level] = data, data[0]
+        return KEPT[seed, level]
+
+    def reference(self, item):
+        """The answer, or the example of one that some data sets keep in their metadata."""
+        found = item["answer"]
+        for name in ("example_answer", "example_correct_answer", "possible_answer"):
+            if found is None:
+                found = item["metadata"].get(name) or None
+        return found
+
+    def entry(self, item, a):
+        """The instance with `a` as its answer, also where its metadata repeats the answer."""
+        entry = copy.deepcopy(item)
+        answer = item["answer"]
+        if answer is not None and a != answer:
+            entry["answer"] = a
+            for name, value in item["metadata"].items():
+                if isinstance(value, (str, int, float)) and str(value) == answer:
+                    try:
+                        entry["metadata"][name] = type(value)(a)
+                    except ValueError:
+                        entry["metadata"][name] = a
+        return entry
 
     def _generate(self, seed, difficulty):
         _, item = self.item(seed, difficulty)
-        return {{"seed": seed, "difficulty": difficulty, "question": item["question"]}}, item["answer"]
+        return {{"seed": seed, "difficulty": difficulty, "question": item["question"]}}, self.reference(item)
 
     def _prompt_generate(self, z):
         return z["question"]
@@ -57,35 +92,82 @@ class {title}(VerifiableEnvironment):
             return 0.0
         data, item = self.item(z["seed"], z["difficulty"])
         try:
-            score = data.score_answer(answer, item)
+            score = data.score_answer(answer, self.entry(item, a))
         except Exception:
             return 0.0
         return 1.0 if score >= 1.0 else 0.0
 '''
 
 
-def read_datasets(names: Sequence[str], *, origin: str | None = None, licence: str | None = None) -> list[PoolEntry]:
-    """One unjudged entry per data set. Raises InputError where the library or a data set is not there."""
+@dataclasses.dataclass(frozen=True)
+class Levels:
+    """The settings of a curriculum's levels, and why others of its levels are left out."""
+
+    settings: Mapping[int, Mapping[str, Any]]
+    left_out: Mapping[int, str] = dataclasses.field(default_factory=dict)
+
+    def without(self, refused: Mapping[int, str]) -> Levels:
+        kept = {level: settings for level, settings in self.settings.items() if level not in refused}
+        return Levels(kept, dict(sorted({**self.left_out, **refused}.items())))
+
+
+def read_datasets(
+    names: Sequence[str], *, origin: str | None = None, licence: str | None = None, sandbox: Sandbox | None = None
+) -> list[PoolEntry]:
+    """One unjudged entry per data set. Raises InputError where the library or a data set is not there.
+
+    Levels at which a data set cannot generate anything are left out; its source names them.
+    """
     factory = _factory()
     if not names:
         raise InputError(f"reasoning-gym: which data sets? Give names, as in reasoning-gym:chain_sum; {_some(factory)}")
     if unknown := sorted(set(names) - set(factory.DATASETS)):
         raise InputError(f"reasoning-gym has no data set {unknown[0]!r}; {_some(factory, unknown[0])}")
-    return [
-        PoolEntry(
-            dataset_source(name, levels_of(name, factory)),
-            title(name),
-            f"{origin or 'reasoning-gym'}/{name}",
-            licence or LICENCE,
-            modules=(MODULE,),
-        )
-        for name in dict.fromkeys(names)
-    ]
+    with contextlib.ExitStack() as stack:
+        opened = stack.enter_context(Sandbox(modules=(MODULE,))) if sandbox is None else sandbox
+        return [
+            PoolEntry(
+                dataset_source(name, usable(name, levels_of(name, factory), opened)),
+                title(name),
+                f"{origin or 'reasoning-gym'}/{name}",
+                licence or LICENCE,
+                modules=(MODULE,),
+            )
+            for name in dict.fromkeys(names)
+        ]
 
 
-def dataset_source(name: str, levels: Sequence[Mapping[str, Any]]) -> str:
-    listed = "[\n" + "".join(f"    {level!r},\n" for level in map(dict, levels)) + "]"
-    return SOURCE.format(name=name, title=title(name), version=metadata.version(MODULE), licence=LICENCE, levels=listed)
+def usable(name: str, levels: Levels, sandbox: Sandbox) -> Levels:
+    """Without the levels at which the data set raises an error for every seed; all of them if it always does."""
+    if len(levels.settings) == 1:
+        return levels
+    numbers = list(levels.settings)
+    items = [[seed, difficulty] for difficulty in range(len(numbers)) for seed in range(TRIED)]
+    with sandbox.open(dataset_source(name, levels)) as worker:
+        outcomes = worker.call("instances", items, stop_on_death=False)
+    refused: dict[int, str] = {}
+    for difficulty, level in enumerate(numbers):
+        row = outcomes[difficulty * TRIED : (difficulty + 1) * TRIED]
+        failures = [one for one in row if isinstance(one, Failed) and one.kind == "exception"]
+        if len(failures) == TRIED:
+            refused[level] = f"curriculum invalid: {failures[0].message}"[:MOST_WORDS]
+    return levels if len(refused) == len(numbers) else levels.without(refused)
+
+
+def dataset_source(name: str, levels: Levels) -> str:
+    def listed(lines: Iterable[str], brackets: str) -> str:
+        return brackets[0] + "\n" + "".join(f"    {line},\n" for line in lines) + brackets[1]
+
+    return SOURCE.format(
+        name=name,
+        title=title(name),
+        version=metadata.version(MODULE),
+        licence=LICENCE,
+        levels=listed((repr(dict(settings)) for settings in levels.settings.values()), "[]"),
+        left_out=listed((f"{level}: {reason!r}" for level, reason in levels.left_out.items()), "{}")
+        if levels.left_out
+        else "{}",
+    )
 
 
 def title(name: str) -> str:
@@ -94,41 +176,41 @@ def title(name: str) -> str:
     return plain if plain[:1].isalpha() else f"Rg{plain}"
 
 
-def levels_of(name: str, factory: Any) -> list[dict[str, Any]]:
-    """The settings of each level of the data set's curriculum, the easiest first; one level where it has none."""
+def levels_of(name: str, factory: Any) -> Levels:
+    """The settings of each level of the data set's curriculum, the easiest first; one level if it has none."""
     if not factory.has_curriculum(name):
-        return [{}]
-    from reasoning_gym.coaching.base_curriculum import DefaultCurriculumContext, RangeAttributeMode
-
+        return Levels({0: {}})
     top = max((len(one.levels) for one in factory.create_curriculum(name).attributes.values()), default=1)
-    context = DefaultCurriculumContext(mode=RangeAttributeMode.UPPER_BOUND)
-    levels: list[dict[str, Any]] = []
+    settings: dict[int, dict[str, Any]] = {}
+    refused: dict[int, str] = {}
     for level in range(min(top, MOST_LEVELS)):
         curriculum = factory.create_curriculum(name)
         curriculum.set_global_level(level)
-        settings = _settings(curriculum, context)
-        if settings is None:
-            break  # some curricula reach settings that their own data set refuses
-        if settings not in levels:
-            levels.append(settings)
-    return levels or [{}]
+        try:
+            changed = _settings(curriculum)
+        except (AssertionError, ValueError, TypeError, SyntaxError, IndexError, KeyError) as error:
+            # Some curricula reach settings that their own data set refuses.
+            refused[level] = f"curriculum invalid: {type(error).__name__}: {error}"[:MOST_WORDS]
+            continue
+        if changed not in settings.values():
+            settings[level] = changed
+    return Levels(settings or {0: {}}, refused)
 
 
-def _settings(curriculum: Any, context: Any) -> dict[str, Any] | None:
-    """What differs from the defaults, as literals; None where the data set refuses it or it cannot be written down."""
-    try:
-        config = curriculum.generate_configuration({"size": 1, "seed": 0}, context)
-        if hasattr(config, "validate"):
-            config.validate()
-        plain = type(config)(size=1, seed=0)
-        changed = {
-            field.name: getattr(config, field.name)
-            for field in dataclasses.fields(config)
-            if getattr(config, field.name) != getattr(plain, field.name)
-        }
-        return changed if ast.literal_eval(repr(changed)) == changed else None
-    except (AssertionError, ValueError, TypeError, SyntaxError, IndexError, KeyError):
-        return None
+def _settings(curriculum: Any) -> dict[str, Any]:
+    """What differs from the defaults, as literals. Raises if the data set refuses it or it cannot be written down."""
+    config = curriculum.generate_configuration({"size": 1, "seed": 0})
+    if hasattr(config, "validate"):
+        config.validate()
+    plain = type(config)(size=1, seed=0)
+    changed = {
+        field.name: getattr(config, field.name)
+        for field in dataclasses.fields(config)
+        if getattr(config, field.name) != getattr(plain, field.name)
+    }
+    if ast.literal_eval(repr(changed)) != changed:
+        raise ValueError("a setting is no literal")
+    return changed
 
 
 def _factory() -> Any:

@@ -45,6 +45,17 @@ DEFAULT_IMPORTS: tuple[str, ...] = (
     "functools",
     "re",
     "typing",
+    "abc",
+    "array",
+    "copy",
+    "dataclasses",
+    "decimal",
+    "enum",
+    "fractions",
+    "operator",
+    "queue",
+    "statistics",
+    "string",
 )
 SPAWN_RETRY_S = 0.2
 DEFAULT_HASH_SEED = 1
@@ -237,9 +248,10 @@ class EnvironmentWorker:
         cpu_s: float | None = None,
         wall_s: float | None = None,
         total_s: float | None = None,
+        total_cpu_s: float | None = None,
         stop_on_death: bool = True,
     ) -> list[Outcome]:
-        """One outcome per item. Times are per item, `total_s` is wall-clock for all of them.
+        """One outcome per item. Times are per item; `total_s` is wall-clock and `total_cpu_s` CPU for all of them.
 
         When an item ends the worker it becomes a Failed that says why. The items after it are `aborted`, or
         run in a new worker with `stop_on_death=False` (at most `Limits.deaths_per_call` times).
@@ -253,6 +265,7 @@ class EnvironmentWorker:
         budget = Budget(limits.reply_mb << 20)
         deaths, excuse = 0, ""
         with self._lock:
+            cpu_before = self.cpu_s
             if self._closed:
                 raise SandboxError("this worker is closed; open the source again")
             if self.failure is not None:
@@ -263,6 +276,7 @@ class EnvironmentWorker:
                     excuse = f"the environment does not load any more: {process.message}"
                     break
                 chosen = items if len(pending) == len(items) else [items[index] for index in pending]
+                cpu_left = None if total_cpu_s is None else max(0.0, cpu_before + total_cpu_s - self.cpu_s)
                 try:
                     exchange = process.call(
                         op,
@@ -272,6 +286,7 @@ class EnvironmentWorker:
                         cpu_s=cpu_s,
                         wall_s=wall_s,
                         deadline=deadline,
+                        total_cpu_s=cpu_left,
                         budget=budget,
                     )
                 except RequestTooLargeError as error:
@@ -366,7 +381,7 @@ def _too_large(error: RequestTooLargeError, limits: Limits) -> Failed:
 
 
 def _failed(death: Death, what: str) -> Failed:
-    return Failed(death.kind, f"{what} {death.reason}")
+    return Failed(death.kind, f"{what} {death.reason}", death.error)
 
 
 def _hash_seeds(seed: int | None) -> dict[bool, int]:

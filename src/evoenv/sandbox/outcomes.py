@@ -10,13 +10,16 @@ from evoenv.records import Score
 
 FailureKind: TypeAlias = Literal[
     "exception",  # candidate code raised
-    "timeout",  # too much CPU or wall-clock time; killed
+    "timeout",  # too much CPU time, or waiting without end; killed
     "memory",  # MemoryError, or killed for memory
     "killed",  # crashed, exited, or made a forbidden system call
     "protocol",  # wrote what no honest worker writes; killed
     "oversize",  # the result (or the request) is larger than a call may carry
     "aborted",  # never ran: an earlier call ended the worker, or the environment does not load
 ]
+
+WAITED = "Waited"
+"""`Failed.error` of a call that was ended because it waited without computing: no busy machine makes it do that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Limits:
     cpu_s: float = 5.0
     """CPU time of one item of a call."""
     wall_s: float | None = None
-    """Wall-clock backstop of one item; 4 × cpu_s + 2 where None."""
+    """Seconds that one item may wait without computing (time in the queue for a core aside); 4 × cpu_s + 2 if None."""
     memory_mb: int = 512
     """Memory beyond the bare interpreter's."""
     reply_mb: int = 8

@@ -18,7 +18,7 @@ from typing import Any
 from evoenv.errors import SandboxError
 from evoenv.sandbox import protocol
 from evoenv.sandbox.launcher import Ending, Spawned, Zygote
-from evoenv.sandbox.outcomes import FailureKind, Limits, printable
+from evoenv.sandbox.outcomes import WAITED, FailureKind, Limits, printable
 
 TICK_S = 0.02
 _TICK = struct.pack("ll", 0, int(TICK_S * 1e6))
@@ -39,6 +39,8 @@ class Death:
     kind: FailureKind
     reason: str
     item: int | None
+    error: str = ""
+    """`WAITED` if the worker was killed because it neither computed nor answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,10 @@ class RequestTooLargeError(Exception):
 class _StopError(Exception):
     """The host ends the worker."""
 
-    def __init__(self, kind: FailureKind, reason: str) -> None:
+    def __init__(self, kind: FailureKind, reason: str, error: str = "") -> None:
         super().__init__(reason)
         self.kind: FailureKind = kind
+        self.error = error
 
 
 class _HungUpError(Exception):
@@ -149,6 +152,15 @@ class WorkerProcess:
             return self._cpu() if self.alive else self._spent_s
 
     @property
+    def queued_s(self) -> float:
+        """Seconds that it was ready to run and had no core, since it began; 0 where the kernel does not say."""
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            if self.pid is not None:
+                with open(f"/proc/{self.pid}/schedstat", encoding="ascii") as schedstat:
+                    return int(schedstat.read().split()[1]) / 1e9
+        return 0.0
+
+    @property
     def memory_mb(self) -> float:
         """Memory of its own, without the files and pages that it shares with us and the zygote; 0 where unknown."""
         with self._lock, contextlib.suppress(OSError, ValueError):
@@ -187,6 +199,7 @@ class WorkerProcess:
         cpu_s: float,
         wall_s: float,
         deadline: float | None = None,
+        total_cpu_s: float | None = None,
         budget: protocol.Budget | None = None,
     ) -> Exchange:
         """Send one request and collect `expected` results; on any doubt the worker is killed."""
@@ -199,7 +212,7 @@ class WorkerProcess:
             if len(request) > self._limits.request_mb << 20:
                 raise RequestTooLargeError(len(request))
             reader = protocol.ReplyReader(nonce, expected, budget)
-            return self._call(request, reader, expected, _Watch(self, expected, cpu_s, wall_s, deadline))
+            return self._call(request, reader, expected, _Watch(self, expected, cpu_s, wall_s, deadline, total_cpu_s))
 
     def _call(self, request: bytes, reader: protocol.ReplyReader, expected: int, watch: _Watch) -> Exchange:
         self._progress[0] = 0
@@ -227,7 +240,7 @@ class WorkerProcess:
             raise
         item = self._in_flight(reader, expected)
         self.close()
-        return Exchange(reader.results, Death(stop.kind, str(stop), item))
+        return Exchange(reader.results, Death(stop.kind, str(stop), item, stop.error))
 
     def _in_flight(self, reader: protocol.ReplyReader, expected: int) -> int:
         """The worker's own count of finished items, as far as it can be true."""
@@ -313,17 +326,30 @@ class WorkerProcess:
 
 
 class _Watch:
-    """Time kept per item by the worker's CPU clock, with the wall clock behind it."""
+    """Time kept per item by the worker's CPU clock, and of the rest only what the worker itself spent waiting.
+
+    On a busy machine a worker stands in the queue for a core, which is not its fault. The kernel counts that time
+    (`/proc/PID/schedstat`); without it, all time off the CPU counts as waiting.
+    """
 
     def __init__(
-        self, process: WorkerProcess, expected: int, cpu_s: float, wall_s: float, deadline: float | None
+        self,
+        process: WorkerProcess,
+        expected: int,
+        cpu_s: float,
+        wall_s: float,
+        deadline: float | None,
+        total_cpu_s: float | None,
     ) -> None:
         self._process = process
         self._last = expected - 1
         self._cpu_s, self._wall_s, self._deadline = cpu_s, wall_s, deadline
         self._item = 0
         self._cpu_start = process._cpu()
+        self._cpu_end = None if total_cpu_s is None else self._cpu_start + total_cpu_s
         self._wall_start = self._checked = time.monotonic()
+        self._queued_start: float | None = None
+        """Read at the first look at an item, so that short calls do not pay for it."""
 
     def check(self, *, idle: bool) -> None:
         """Raise _StopError when the item in flight is over its time. Busy channels are looked at once a tick."""
@@ -335,13 +361,18 @@ class _Watch:
         item = max(self._item, min(self._process._progress[0], self._last))
         cpu = self._process._cpu()
         if item != self._item:
-            self._item, self._cpu_start, self._wall_start = item, cpu, now
-        elif cpu - self._cpu_start > self._cpu_s:
-            used = cpu - self._cpu_start
+            self._item, self._cpu_start, self._wall_start, self._queued_start = item, cpu, now, None
+        if self._queued_start is None:
+            self._queued_start = self._process.queued_s
+        used = cpu - self._cpu_start
+        if used > self._cpu_s:
             raise _StopError("timeout", f"used {used:.1f} s of CPU, limit {self._cpu_s:.1f} s; killed")
-        elif now - self._wall_start > self._wall_s:
-            used = now - self._wall_start
-            raise _StopError("timeout", f"took {used:.1f} s of wall-clock time, limit {self._wall_s:.1f} s; killed")
+        off_cpu = now - self._wall_start - used
+        if off_cpu > self._wall_s and (waited := off_cpu - self._process.queued_s + self._queued_start) > self._wall_s:
+            seen = "of wall-clock time" if self._process._clock is None else "without computing"
+            raise _StopError("timeout", f"took {waited:.1f} s {seen}, limit {self._wall_s:.1f} s; killed", WAITED)
+        if self._cpu_end is not None and cpu > self._cpu_end:
+            raise _StopError("timeout", "was running when the CPU time for the whole batch was used up; killed")
         if self._deadline is not None and now > self._deadline:
             raise _StopError("timeout", "was running when the time for the whole batch was over; killed")
 

@@ -31,7 +31,10 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "L1.import": (
         "An import is not on the allow-list.",
-        "Use only random, math, collections, itertools, heapq, bisect, functools, re and typing.",
+        (
+            "Use only random, math, collections, itertools, heapq, bisect, functools, re and typing; allowed, too, are "
+            "abc, array, copy, dataclasses, decimal, enum, fractions, operator, queue, statistics and string."
+        ),
     ),
     "L1.forbidden-name": (
         "The source uses a name that no environment needs.",

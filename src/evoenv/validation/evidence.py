@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
+from evoenv.errors import MachineTooSlow
 from evoenv.records import derive_seed
 from evoenv.sandbox.guest import codec
-from evoenv.sandbox.outcomes import Failed, Outcome
+from evoenv.sandbox.outcomes import WAITED, Failed, Outcome
 from evoenv.validation.wire import checked
 
+MACHINE_PATIENCE = 20.0
+"""A layer's wall clock, in multiples of its CPU time. A machine that is slower than that gives no verdict."""
 SHALLOW_LEVELS = (0, 1, 2, 3, 4, 5)
 DEEP_LEVELS = (6, 8, 10)
 """Where growth that breaks the time limit shows; only a few seeds each, because they may be dear."""
@@ -41,6 +44,7 @@ class Caller(Protocol):
         args: dict[str, Any] | None = None,
         *,
         total_s: float | None = None,
+        total_cpu_s: float | None = None,
         stop_on_death: bool = True,
     ) -> Sequence[Outcome]: ...
 
@@ -94,9 +98,25 @@ class Evidence:
     levels: tuple[int, ...] = SHALLOW_LEVELS + DEEP_LEVELS
     drawn: list[Drawn] = field(default_factory=list)
     cost: dict[int, float] = field(default_factory=dict)
-    """Seconds that one instance of a level takes, drawn and scored."""
-    deadline: float = float("inf")
-    """When the layer at hand must be done, on the monotonic clock."""
+    """CPU seconds that one instance of a level takes, drawn and scored."""
+    spent: Callable[[], float] = float
+    """CPU seconds that all workers of this source have used so far."""
+    cpu_deadline: float = float("inf")
+    """What `spent` may come to until the layer at hand is done."""
+    wall_deadline: float = float("inf")
+    """When the machine has had its chance with the layer at hand, on the monotonic clock."""
+    waited: bool = False
+    """Whether the candidate kept us waiting without computing: then time lost is its own fault."""
+
+    def begin_layer(self, cpu_seconds: float) -> None:
+        """Give the next layer its CPU time, and the machine far more time to provide it."""
+        self.cpu_deadline = self.spent() + cpu_seconds
+        self.wall_deadline = time.monotonic() + cpu_seconds * MACHINE_PATIENCE
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the candidate has used up the CPU time of the layer."""
+        return self.spent() > self.cpu_deadline
 
     def at_level(self, difficulty: int) -> list[Drawn]:
         return [instance for instance in self.drawn if instance.difficulty == difficulty]
@@ -110,9 +130,21 @@ class Evidence:
         worker: Caller | None = None,
         stop_on_death: bool = True,
     ) -> Sequence[Outcome]:
-        """A call into the worker that ends with the layer's time."""
-        left = max(0.5, self.deadline - time.monotonic())
-        outcomes = (worker or self.worker).call(op, items, args, total_s=left, stop_on_death=stop_on_death)
+        """A call into the worker that ends with the layer's time. Raises MachineTooSlow if the machine is to blame."""
+        outcomes = (worker or self.worker).call(
+            op,
+            items,
+            args,
+            total_s=max(0.5, self.wall_deadline - time.monotonic()),
+            total_cpu_s=max(0.5, self.cpu_deadline - self.spent()),
+            stop_on_death=stop_on_death,
+        )
+        self.waited |= any(isinstance(outcome, Failed) and outcome.error == WAITED for outcome in outcomes)
+        if time.monotonic() > self.wall_deadline and not self.waited:
+            raise MachineTooSlow(
+                "undecided: the machine did not give a layer of validation the CPU time it may use in "
+                f"{MACHINE_PATIENCE:.0f} times as long; try again when fewer programs run"
+            )
         return [checked(op, outcome) for outcome in outcomes]
 
     def seconds(self, instance: Drawn) -> float:

@@ -13,7 +13,23 @@ from dataclasses import dataclass
 from evoenv.records import Dialect, Finding
 from evoenv.validation.codes import finding
 
-ALLOWED_IMPORTS = ("random", "math", "collections", "itertools", "heapq", "bisect", "functools", "re", "typing")
+ALLOWED_IMPORTS = (
+    *("random", "math", "collections", "itertools", "heapq", "bisect", "functools", "re", "typing"),
+    *(
+        "abc",
+        "array",
+        "copy",
+        "dataclasses",
+        "decimal",
+        "enum",
+        "fractions",
+        "operator",
+        "queue",
+        "statistics",
+        "string",
+    ),
+)
+"""The first row is what authors are told to use; the second is harmless too, and people's own environments use it."""
 CONTRACT_IMPORTS = (
     "evoenv",
     "evoenv.environment",

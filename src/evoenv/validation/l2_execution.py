@@ -6,7 +6,6 @@ less often, but never less than twice at each level, so that growth which breaks
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from evoenv.records import Finding
@@ -23,7 +22,7 @@ MAX_EVIDENCE = 24_000_000
 """Characters that all instances together may take: the host keeps them while it judges."""
 SURE = 32
 LEVEL_SECONDS = 0.6
-"""Wall clock that further seeds of one level may take: dear levels get fewer."""
+"""CPU time that further seeds of one level may take: dear levels get fewer."""
 
 
 def check_execution(evidence: Evidence) -> list[Finding]:
@@ -60,11 +59,11 @@ def _load_finding(failure: Failed) -> Finding:
 def _draw(evidence: Evidence, plan: list[tuple[int, range]]) -> list[Finding]:
     """Draw instances level by level; all failures of one level are reported before the next is tried."""
     for level, indices in plan:
-        if time.monotonic() > evidence.deadline:
-            return [finding("L2.too-slow", f"the layer's time was used up before level {level} was done")]
-        started = time.perf_counter()
+        if evidence.out_of_time:
+            return [finding("L2.too-slow", f"the layer's CPU time was used up before level {level} was done")]
+        before = evidence.spent()
         failures = _draw_level(evidence, level, indices)
-        evidence.cost[level] = (time.perf_counter() - started) / max(1, len(indices))
+        evidence.cost[level] = (evidence.spent() - before) / max(1, len(indices))
         tried = len(indices)
         if failures and tried < SHALLOW_SEEDS and all(failure.kind == "exception" for _, failure in failures):
             # Whether a crash is the rule or rare must not depend on which seeds came first.

@@ -14,7 +14,7 @@ from typing import Any
 from evoenv.sandbox.outcomes import Failed, Ok, Outcome
 from evoenv.validation.evidence import Drawn, Evidence
 from evoenv.validation.forms import FORMS, PART_FORMS, Render
-from evoenv.validation.variants import EMPTY, MALFORMED, ODD, join_options, overlong, variants
+from evoenv.validation.variants import EMPTY, MALFORMED, ODD, join_options, overlong, padded, variants
 
 RIGHT = 1.0 - 1e-9
 """A right answer may lose this much to rounding."""
@@ -146,7 +146,7 @@ class WrongAnswers:
     cut: list[Probe] = field(default_factory=list)
     """The right whole number with decimals, or a word, behind it."""
     odd: list[Probe] = field(default_factory=list)
-    """Odd ways to write a number: they may earn what they say, but must not raise."""
+    """Odd ways to write a number or a right answer: they may earn what they say, but must not raise."""
     overlong: list[Probe] = field(default_factory=list)
 
     def all(self) -> list[Probe]:
@@ -176,7 +176,8 @@ def wrong_answers(evidence: Evidence, solved: Sequence[Solved], options: Sequenc
         plan += [(one.instance, "empty", text, False, "") for text in EMPTY]
     if solved:
         middle = solved[len(solved) // 2]
-        plan += [(middle.instance, "overlong", text, False, name) for name, text in overlong(middle.text)]
+        plan += [(middle.instance, "overlong", text, False, name) for name, text in overlong()]
+        plan += [(middle.instance, "odd", text, False, name) for name, text in padded(middle.text)]
     result = WrongAnswers()
     for probe in score(evidence, list(dict.fromkeys(plan))):
         family = probe.kind.partition(":")[0]

@@ -44,7 +44,11 @@ def validate(
     allowed_imports: tuple[str, ...] = ALLOWED_IMPORTS,
     layer_seconds: float = LAYER_SECONDS,
 ) -> ValidationReport:
-    """The verdict on one source. Never raises for anything that the source does."""
+    """The verdict on one source. Never raises for anything that the source does.
+
+    `layer_seconds` is CPU time of the source's workers, so that a busy machine does not change the verdict. Raises
+    MachineTooSlow if the machine cannot provide it.
+    """
     started, host_cpu = time.perf_counter(), time.thread_time()
     workers: list[Caller] = []
 
@@ -75,17 +79,17 @@ def validate(
         return report(0, findings)
     worker = open_worker()
     try:
-        evidence = Evidence(worker, open_worker)
+        evidence = Evidence(worker, open_worker, spent=lambda: sum(worker.cpu_s for worker in workers))
         family = None
         layer = 0
         for check in (check_execution, check_determinism, check_variation):
             layer += 1
-            evidence.deadline = time.monotonic() + layer_seconds
+            evidence.begin_layer(layer_seconds)
             findings = check(evidence)
             if findings:
                 break
         else:
-            evidence.deadline = time.monotonic() + layer_seconds
+            evidence.begin_layer(layer_seconds)
             family, findings = check_scorer(evidence)
             layer = 4 if findings else 5
     finally:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import time
 from collections.abc import Iterator, Sequence
 
 from evoenv.records import Finding
@@ -54,7 +53,7 @@ def _search(evidence: Evidence, instance: Drawn) -> str | None:
     guesses = _guesses(instance.prompt)
     for _ in range(MOST_TRIES // BATCH):
         batch = list(itertools.islice(guesses, BATCH))
-        if not batch or time.monotonic() > evidence.deadline:
+        if not batch or evidence.out_of_time:
             return None
         outcomes = evidence.call("score", [[*instance.key, text] for text in batch], stop_on_death=False)
         for text, outcome in zip(batch, outcomes, strict=True):

@@ -514,4 +514,72 @@ RESOURCES = [
     _attack("wait on standard input", "return input()", ANYWAY),
 ]
 
-ATTACKS: tuple[Attack, ...] = (*FILES, *MEMORY_AND_SECRETS, *PROCESSES, *NETWORK, *KERNEL, *PROTOCOL, *RESOURCES)
+ALLOWED_MODULES = [
+    _attack(
+        "read a file through abc",
+        "import abc\nreturn abc.abstractmethod.__globals__['__builtins__']['open'](t['secret']).read()",
+    ),
+    _attack(
+        "read a file into an array",
+        "import array\na = array.array('B')\n"
+        "try: a.fromfile(open(t['secret'], 'rb'), 99)\nexcept EOFError: pass\nreturn a.tobytes().decode()",
+    ),
+    _attack(
+        "read a file by making a copy",
+        """
+import copy
+class Bomb:
+    def __reduce_ex__(self, protocol):
+        return open, (t['secret'],)
+return copy.copy(Bomb()).read()
+""",
+    ),
+    _attack(
+        "write a file through the code that dataclasses generates",
+        """
+import dataclasses
+opened = dataclasses.field(default_factory=lambda: open(t['dir'] + '/d', 'w'))
+cls = dataclasses.make_dataclass('C', [('x', object, opened)])
+cls().x.close()
+""",
+    ),
+    _attack(
+        "compute decimals of any length",
+        "import decimal\ndecimal.getcontext().prec = 10**8\nwhile True: decimal.Decimal(2).sqrt()",
+        BOMB,
+    ),
+    _attack("delete a file through enum", "import enum\nenum.sys.modules['os'].remove(t['secret'])"),
+    _attack("signal the host through fractions", "import fractions\nfractions.sys.modules['os'].kill(t['host'], 10)"),
+    _attack(
+        "read a file through operator",
+        "import operator\nimport abc\nscope = operator.attrgetter('abstractmethod.__globals__')(abc)\n"
+        "return operator.itemgetter('open')(scope['__builtins__'])(t['secret']).read()",
+    ),
+    _attack(
+        "start a thread through queue",
+        "import queue\nqueue.threading.Thread(target=time.sleep, args=(0,)).start()\nreturn CLAIM",
+    ),
+    _attack("wait on an empty queue", "import queue\nqueue.SimpleQueue().get()", BOMB),
+    _attack(
+        "list a directory through statistics",
+        "import statistics\nreturn CLAIM if statistics.sys.modules['os'].listdir(t['dir']) else None",
+    ),
+    _attack(
+        "read a file through a format string",
+        "import string\nfield = '0.parse.__globals__[__builtins__]'\n"
+        "scope, _ = string.Formatter().get_field(field, [string.Formatter()], {})\n"
+        "return scope['open'](t['secret']).read()",
+    ),
+]
+"""A way out through each module that joined the allow-list later, or the nearest thing to one that it has."""
+
+ATTACKS: tuple[Attack, ...] = (
+    *FILES,
+    *MEMORY_AND_SECRETS,
+    *PROCESSES,
+    *NETWORK,
+    *KERNEL,
+    *PROTOCOL,
+    *RESOURCES,
+    *ALLOWED_MODULES,
+)

@@ -1,12 +1,18 @@
-"""The classes an environment file may lean on: `VerifiableEnvironment` and RLVE-Gym's `ParameterController`.
+"""What an environment file may lean on: `VerifiableEnvironment`, RLVE-Gym's `ParameterController` and `timeout`.
 
-Both are in scope in every environment file without an import; `from evoenv import VerifiableEnvironment`
+The two classes are in scope in every environment file without an import; `from evoenv import VerifiableEnvironment`
 and RLVE-Gym's `from Gym.environment import VerifiableEnvironment` mean the same class.
 """
 
 from __future__ import annotations
 
+import functools
+import sys
+from collections.abc import Callable
 from typing import Any
+
+CALLS_PER_SECOND = 100_000
+"""What RLVE-Gym's time limits are counted in here: function calls, so that no machine decides a score."""
 
 
 class VerifiableEnvironment:
@@ -55,3 +61,33 @@ class ParameterController:
 
     def get_parameter_list(self) -> list[dict[str, Any]]:
         raise TypeError("a ParameterController needs a get_parameter_list() method")
+
+
+class TimeoutException(Exception):
+    """RLVE-Gym's: a function ran longer than it was given."""
+
+
+def timeout(seconds: float) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """RLVE-Gym's decorator: end a function after so many seconds, counted in calls; the worker's own limit stands."""
+
+    def decorator(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def limited(*arguments: Any, **named: Any) -> Any:
+            left = int(seconds * CALLS_PER_SECOND)
+
+            def count(frame: Any, event: str, argument: Any) -> None:
+                nonlocal left
+                left -= 1
+                if left < 0:
+                    raise TimeoutException(f"Function timed out after {seconds} seconds")
+
+            before = sys.getprofile()
+            sys.setprofile(count)
+            try:
+                return function(*arguments, **named)
+            finally:
+                sys.setprofile(before)
+
+        return limited
+
+    return decorator

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from evoenv.sandbox.guest import codec, tracing
-from evoenv.sandbox.guest.contract import ParameterController, VerifiableEnvironment
+from evoenv.sandbox.guest.contract import ParameterController, TimeoutException, VerifiableEnvironment, timeout
 from evoenv.sandbox.guest.dialects import ADAPTERS, METHODS, Adapter, BadResult, ControllerLevels, recognise
 
 CANDIDATE = "<environment>"
@@ -31,10 +31,10 @@ CONTRACT_MODULES = {
     "evoenv.environment": ("VerifiableEnvironment",),
     "evoenv.environment.base": ("VerifiableEnvironment", "ParameterController"),
     "Gym": (),
-    "Gym.environment": ("VerifiableEnvironment",),
+    "Gym.environment": ("VerifiableEnvironment", "timeout", "TimeoutException"),
     "Gym.parameter_controller": ("ParameterController",),
 }
-"""Modules that exist only to hand out the contract's classes."""
+"""Modules that exist only to hand out the contract."""
 
 
 def failure(error: BaseException, where: str = "") -> list[Any]:
@@ -56,12 +56,17 @@ def failure(error: BaseException, where: str = "") -> list[Any]:
 
 
 def contract_modules() -> dict[str, types.ModuleType]:
-    classes = {"VerifiableEnvironment": VerifiableEnvironment, "ParameterController": ParameterController}
+    contract: dict[str, Any] = {
+        "VerifiableEnvironment": VerifiableEnvironment,
+        "ParameterController": ParameterController,
+        "timeout": timeout,
+        "TimeoutException": TimeoutException,
+    }
     modules: dict[str, types.ModuleType] = {}
     for name, exported in CONTRACT_MODULES.items():
         module = types.ModuleType(name)
         for attribute in exported:
-            setattr(module, attribute, classes[attribute])
+            setattr(module, attribute, contract[attribute])
         modules[name] = module
         parent, _, child = name.rpartition(".")
         if parent:

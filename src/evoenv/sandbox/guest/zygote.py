@@ -61,6 +61,7 @@ PRELOADED = (
     "mmap",
     "numbers",
     "operator",
+    "queue",
     "reprlib",
     "statistics",
     "string",
