@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
+from evoenv.assembly import open_sandbox
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import PoolEntry
 from evoenv.sandbox.host import Failed, Sandbox
@@ -124,7 +125,7 @@ def read_datasets(
     if unknown := sorted(set(names) - set(factory.DATASETS)):
         raise InputError(f"reasoning-gym has no data set {unknown[0]!r}; {_some(factory, unknown[0])}")
     with contextlib.ExitStack() as stack:
-        opened = stack.enter_context(Sandbox(modules=(MODULE,))) if sandbox is None else sandbox
+        opened = stack.enter_context(open_sandbox(modules=(MODULE,))) if sandbox is None else sandbox
         return [
             PoolEntry(
                 dataset_source(name, usable(name, levels_of(name, factory), opened)),
