@@ -33,8 +33,9 @@ def fresh(config: Config, policy: Policy, sandbox: Sandbox, embedder: Embedder) 
     with tempfile.TemporaryDirectory() as place:
         store, config = create(Path(place) / "run", config)
         with prepare(store, config, policy, sandbox, embedder, training=False) as run:
-            proposed = synthesise(run, 1, run.begin_step())
-            return list(decide(run, 1, proposed, judge(run, 1, proposed)))
+            proposed = synthesise(run, 1, run.store.pool())
+            decide(run, 1, proposed, judge(run, 1, proposed))
+            return run.store.decisions(1)
 
 
 def mean(values: list[float]) -> dict[str, float]:

@@ -36,6 +36,7 @@ from evoenv.config import Config, load_config
 from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.environment.seeds import seed_sources
 from evoenv.evolve import evolve
+from evoenv.ids import GeneratorRequestId
 from evoenv.models.embedder import MiniLMEmbedder
 from evoenv.presets import preset
 from evoenv.records import Candidate, Message, Request, Sample, ValidationReport, derive_seed, environment_id
@@ -91,13 +92,14 @@ def store(candidates: int) -> dict[str, float]:
 def _write_step(writer: Store, step: int, source: str) -> None:
     """A step of candidates with all that usually comes with them: text, source, report, vectors."""
     for group in range(16):
-        request = Request(f"s{step}.g{group}", "generator", (Message("user", f"prompt {step}.{group} " * 50),), count=8)
+        messages = (Message("user", f"prompt {step}.{group} " * 50),)
+        request = Request(str(GeneratorRequestId(step, group)), "generator", messages, count=8)
         writer.add_requests(step, [Asked(request, "generate")])
         for index in range(8):
-            name = f"{request.id}.c{index}"
+            name = str(GeneratorRequestId(step, group).candidate(index))
             own = f"# {derive_seed(name)}\n{source}"
             writer.add_sample(step, Sample(request.id, index, f"Here it is.\n```python\n{own}\n```"))
-            writer.add_candidates([Candidate(name, step, group, index, "", own, ("a", "b"))], {name: request.id})
+            writer.add_candidates([Candidate(step, group, index, "", own, ("a", "b"))])
             writer.add_report(step, name, ValidationReport(5, prompt_template=source[:400]))
             vector = np.random.default_rng(derive_seed(name)).standard_normal((2, DIMENSION), dtype=np.float32)
             writer.add_vectors({environment_id(own): (vector[0], vector[1])})

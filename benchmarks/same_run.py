@@ -24,7 +24,10 @@ from pathlib import Path
 from typing import Any
 
 TIMES = frozenset({"at", "seconds", "cpu_seconds"})
-LEFT_OUT = {"meta": ("key", frozenset({"versions", "created", "config"}))}
+LEFT_OUT = {
+    "meta": ("key", frozenset({"versions", "created", "config"})),
+    "events": ("kind", frozenset({"run-created"})),  # names the schema
+}
 """Rows that say which software made the run, when, or how it was configured: by table, the column and its values."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -79,6 +80,85 @@ def test_the_guest_needs_the_standard_library_alone(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("evoenv"):
             assert (node.module or "").startswith("evoenv.sandbox.guest")
+
+
+# --------------------------------------------------------------------------- ids
+
+TAKING_APART = {
+    "partition",
+    "rpartition",
+    "split",
+    "rsplit",
+    "removesuffix",
+    "removeprefix",
+    "startswith",
+    "endswith",
+    "replace",
+    "find",
+    "rfind",
+    "index",
+}
+AN_ID = re.compile(r"(candidate|request|question)_id$|(group|request|candidate|question)\.id$")
+PARTS_OF_IDS = re.compile(r"\.g\{\}|\.c\{\}|^s\{\}|\.calibrate|\.solve\.|\.review$|\.vote$|\|\| *'\.")
+"""How an id's text is put together, with {} for every value: in an f-string, in a plain one, in SQL."""
+
+
+def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """The strings of a file but for docstrings, values in f-strings as {}."""
+    inside: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            inside.add(node.value)
+        if isinstance(node, ast.JoinedStr):
+            inside.update(node.values)
+            parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in node.values]
+            yield node.lineno, "".join(map(str, parts))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in inside:
+            yield node.lineno, node.value
+
+
+def handmade_ids(tree: ast.AST) -> Iterator[int]:
+    """Lines that put an id's text together or take one apart."""
+    for line, text in texts(tree):
+        if PARTS_OF_IDS.search(text):
+            yield line
+    for node in ast.walk(tree):
+        target = None
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in TAKING_APART:
+            target = node.func.value
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            target = node.value
+        if target is not None and AN_ID.search(ast.unparse(target)):
+            yield node.lineno
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in files("**/*.py") if path != PACKAGE / "ids.py"],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_ids_are_built_and_read_in_one_place(path: Path) -> None:
+    assert list(handmade_ids(ast.parse(path.read_text(encoding="utf-8")))) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'f"s{step:05d}.g{group:03d}"',
+        'f"{request}.c{index:02d}"',
+        'f"{case.candidate.id}.review"',
+        'f"{candidate}.calibrate.{index:02d}"',
+        'sample.request_id.rpartition(".g")[2]',
+        'sample.request_id.removesuffix(".vote")',
+        'item.candidate_id.rpartition(".")[0]',
+        'candidate.id.endswith("c05")',
+        "request_id[:6]",
+        """query("LEFT JOIN samples s ON s.request_id = r.candidate_id || '.review'")""",
+    ],
+)
+def test_a_handmade_id_is_noticed(line: str) -> None:
+    assert set(handmade_ids(ast.parse(line))) == {1}
 
 
 def test_help_starts_without_the_heavy_parts() -> None:

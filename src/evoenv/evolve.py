@@ -2,6 +2,7 @@
 
     prompt ─► candidate ─► L1..L5 ─► review, calibration ─► novelty, reward, admission ─► solver groups ─► GRPO ─► pool
 
+A step collects (`collect`), trains on what it collected (`groups`), and moves the pool (`evolve` does all three).
 Every call below is one stage, and may be cut short at any point: asked again for the same step it continues where
 the store says it was. What overlaps does so inside a stage (candidates are validated while others are still
 being sampled; reviews and calibrations share one batch), so that this file can be read from top to bottom.
@@ -9,9 +10,11 @@ being sampled; reviews and calibrations share one batch), so that this file can 
 
 from __future__ import annotations
 
-from evoenv.records import StepSummary, environment_id
-from evoenv.stages.admitting import decide, generator_groups
+from evoenv.records import Group, StepSummary
+from evoenv.stages.admitting import decide
 from evoenv.stages.context import Run
+from evoenv.stages.curriculum import Curriculum
+from evoenv.stages.groups import generator_groups, solver_groups
 from evoenv.stages.judgement import judge
 from evoenv.stages.learning import learn
 from evoenv.stages.rotation import rotate
@@ -19,9 +22,9 @@ from evoenv.stages.solving import solve
 from evoenv.stages.synthesis import synthesise
 
 
-def evolve(run: Run, step: int) -> StepSummary:
-    """Step t: from policy π_t and pools (P, S, C)_t to π_{t+1} and (P, S, C)_{t+1}."""
-    pool = run.begin_step()
+def collect(run: Run, step: int) -> None:
+    """Sample and decide, as π_t and the pools (P, S, C)_t are: all of a step that comes before learning."""
+    pool = run.store.pool()
 
     # {e_i} ~ π(· | Prompt(S)); ℓ(e_i): how far each gets through the five layers
     proposed = synthesise(run, step, pool)
@@ -30,15 +33,31 @@ def evolve(run: Run, step: int) -> StepSummary:
     judged = judge(run, step, proposed)
 
     # EvalEnv, for all: R_gen = Q_val(ℓ, â) + [ℓ ≥ 2]·γ·N; and A, the admitted
-    decisions = decide(run, step, proposed, judged)
-    winners = {decision.candidate_id for decision in decisions if decision.admitted}
-    admitted = [candidate for candidate in proposed.candidates if candidate.id in winners]
+    admitted = decide(run, step, proposed, judged)
 
     # e ~ P ∪ A, (z, a) ~ G_e, x = Π_e(z), responses ~ π(· | x), scores S_e(y, z, a) by frozen code
-    solved = solve(run, step, pool, [environment_id(candidate.source or "") for candidate in admitted])
+    solve(run, step, pool, admitted)
+
+
+def groups(run: Run, step: int) -> list[Group]:
+    """D_generator and D_solver, read back from the store."""
+    return [*generator_groups(run.store, step), *solver_groups(run.store, step)]
+
+
+EVOENV = Curriculum("evoenv", collect, groups, rotates=True)
+
+
+def evolve(run: Run, step: int, curriculum: Curriculum = EVOENV) -> StepSummary:
+    """Step t: from policy π_t and pools (P, S, C)_t to π_{t+1} and (P, S, C)_{t+1}.
+
+    The other curricula (`evoenv.curricula`) go the same way: they collect something else and train on that.
+    """
+    run.begin_step()
+    curriculum.collect(run, step)
 
     # θ ← GRPO(θ; D_generator, D_solver), advantages within each group, roles never mixed
-    learn(run, step, [*generator_groups(run.store, step), *solved.groups])
+    if curriculum.trains:
+        learn(run, step, curriculum.groups(run, step))
 
     # (P, S, C) ← UpdatePool(P, S, C, A): the admitted enter, what was used long enough leaves
-    return rotate(run, step, pool, proposed, admitted, solved.outcomes)
+    return rotate(run, step, curriculum)

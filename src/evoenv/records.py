@@ -11,6 +11,8 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from evoenv.ids import CandidateId
+
 Role: TypeAlias = Literal["generator", "solver", "reviewer"]
 FinishReason: TypeAlias = Literal["stop", "length", "error"]
 Dialect: TypeAlias = Literal["functional", "stateful", "rlve"]
@@ -148,17 +150,20 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A generator's response and where it came from."""
+    """A generator's response and where it came from: sample `index` of prompt `group` in `step`."""
 
-    id: str
     step: int
     group: int
     index: int
     response: str
     source: str | None
-    """The longest fenced block, or None where the response has none."""
+    """The longest fenced block, or None if the response has none."""
     parents: tuple[str, ...] = ()
     """Environment ids of the few-shot examples that the generator saw."""
+
+    @property
+    def id(self) -> str:
+        return str(CandidateId(self.step, self.group, self.index))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +201,41 @@ class Decision:
     admitted: bool
     reason: str
     similarity_at_admission: float | None = None
+
+
+# --------------------------------------------------------------------------- questions (r-zero)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A challenger's response: sample `index` of prompt `group` in `step`. It may hold no question at all."""
+
+    step: int
+    group: int
+    index: int
+    response: str
+
+    @property
+    def id(self) -> str:
+        return str(CandidateId(self.step, self.group, self.index))
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """The solver's vote on a question: which of its answers agree with the most frequent one, and their share."""
+
+    agreeing: tuple[bool, ...]
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionDecision:
+    """A question's reward and fate. `reason` is `admitted` (the solver trains on it) or why it does not."""
+
+    question_id: str
+    reward: float
+    admitted: bool
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from evoenv.curricula import curriculum_of
 from evoenv.durable import write_bytes
 from evoenv.environment.sets import load_environments
 from evoenv.errors import BudgetExhausted, ConfigError, InputError
+from evoenv.evolve import evolve
 from evoenv.pool.tags import prototypes_of, tags_of
 from evoenv.ports import Embedder, Policy
 from evoenv.prompts.generator import GENERATOR_PROMPTS
@@ -226,12 +227,12 @@ def advance(run: Run, steps: int | None = None) -> Sequence[StepSummary]:
 
     A budget that is used up is raised to the caller; the run is whole and continues once the budget is raised.
     """
-    train = curriculum_of(run.config).step
+    curriculum = curriculum_of(run.config)
     last = None if steps is None else run.store.last_step() + steps
     summaries: list[StepSummary] = []
     try:
         while not (is_finished(run.store, run.config) if last is None else run.store.last_step() >= last):
-            summaries.append(train(run, run.store.last_step() + 1))
+            summaries.append(evolve(run, run.store.last_step() + 1, curriculum))
     except RunStopped as stopped:
         logger.info("%s; continue with --resume", stopped)
         run.store.add_event(None, "run-stopped", {"reason": str(stopped)})

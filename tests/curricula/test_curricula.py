@@ -2,84 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-from loop_support import ORIGINALS, TableEmbedder, configuration, contents, respond
+from curricula_support import answer, begin, config_of, write_problems
+from loop_support import configuration, contents
 
 from evoenv.config import Config
 from evoenv.curricula import check_curriculum
 from evoenv.engines.scripted import Fault, ScriptedPolicy
 from evoenv.errors import ConfigError, EvoEnvError, InputError, PolicyError
 from evoenv.records import Request
-from evoenv.run import advance, create, prepare, reopen
+from evoenv.run import advance
 from evoenv.sandbox.host import Sandbox
 from evoenv.stages.budget import tokens_spent
-from evoenv.stages.context import Run
 from evoenv.store.store import Store
 
 pytestmark = pytest.mark.sandbox
-
-KINDS = ("easy", "hard", "mixed", "long")
-QUESTIONS = {
-    # group, index: (question, how many of the four votes are right)
-    (0, 0): ("How many legs have six spiders in all together?", 2),
-    (0, 1): ("How many legs have five spiders in all together?", 4),
-    (1, 0): ("Name the smallest prime above ninety", 1),
-    (1, 1): (None, 0),
-}
-
-
-def sources(count: int) -> dict[str, str]:
-    return dict(list(ORIGINALS.items())[:count])
-
-
-def answer(request: Request, index: int) -> str:
-    """The scripted world's answers, those to problems of a file by kind, and a challenger's questions."""
-    text = request.messages[-1].content
-    if request.role == "generator" and "<question>" in text:
-        group = int(re.search(r"\.g(\d+)", request.id)[1])  # type: ignore[index]
-        question, _ = QUESTIONS[group, index]
-        return "no idea" if question is None else f"<question>{question}</question>"
-    if request.id.endswith(".vote"):
-        right = next(right for question, right in QUESTIONS.values() if question and question in text)
-        return f"<answer>{'7' if index < right else 100 + index}</answer>"
-    if found := re.search(r"Problem (\d+), (\w+)", text):
-        right = {"easy": True, "hard": False, "mixed": index == 0, "long": index == 1}[found[2]]
-        filler = "." * 40 if found[2] == "long" and index == 1 else ""
-        return f"{filler}<answer>{found[1] if right else 'x'}</answer>"
-    if any(question and question in text for question, _ in QUESTIONS.values()):
-        return "<answer>7</answer>" if index == 0 else "seven" if index == 1 else "<answer>8</answer>"
-    return respond(request, index)
-
-
-def write_problems(path: Path, kinds: list[str]) -> str:
-    lines = [json.dumps({"problem": f"Problem {row}, {kind}", "answer": row}) for row, kind in enumerate(kinds)]
-    path.write_text("\n".join(lines) + "\n")
-    return str(path)
-
-
-def config_of(name: str, place: Path, **sections: dict[str, Any]) -> Config:
-    own: dict[str, dict[str, Any]] = {
-        "curriculum": {"name": name, "votes": 4, "oversampling": 1, "max_batches": 3, "band_low": 0.25},
-        "generator": {"prompts": 2, "candidates_per_prompt": 2},
-        "solver": {"prompts": 4, "responses_per_prompt": 4, "difficulty": 1, "max_tokens": 64},
-        "run": {"steps": 3, "seed": 5},
-    }
-    if name == "rlve":
-        own["solver"]["difficulty_rule"] = "adaptive"
-    if name == "dapo":
-        own["curriculum"]["problems"] = write_problems(place / "problems.jsonl", ["easy", "mixed", "hard", "mixed"] * 3)
-    return configuration(**{key: {**own.get(key, {}), **sections.get(key, {})} for key in {*own, *sections}})
-
-
-def begin(place: Path, sandbox: Sandbox, config: Config | None, policy: ScriptedPolicy, originals: int = 2) -> Run:
-    directory = place / "run"
-    store, config = create(directory, config) if config else reopen(directory)
-    return prepare(store, config, policy, sandbox, TableEmbedder(), originals=sources(originals))
 
 
 @pytest.fixture
@@ -241,8 +181,14 @@ def test_r_zero_rewards_the_challenger_filters_by_votes_and_trains_both_roles(
 ) -> None:
     with begin(tmp_path, sandbox, config_of("r-zero", tmp_path, run={"steps": 1}), policy) as run:
         (summary,) = advance(run)
-        decisions = {item.candidate_id.partition(".")[2]: item for item in run.store.decisions(1)}
-        shares = {name.partition(".")[2]: item.pass_rate for name, item in run.store.calibrations(1).items()}
+        decisions = {item.question_id.partition(".")[2]: item for item in run.store.question_decisions(1)}
+        shares = {name.partition(".")[2]: item.share for name, item in run.store.votes(1).items()}
+        assert [question.response for question in run.store.questions(1)][1:] == [
+            "<question>How many legs have five spiders in all together?</question>",
+            "<question>Name the smallest prime above ninety</question>",
+            "no idea",
+        ]
+        assert run.store.candidates(1) == run.store.decisions(1) == []
     # of four questions the two about spiders are one cluster: B = 4, |C| = 2
     assert shares == {"g000.c00": 0.5, "g000.c01": 1.0, "g001.c00": 0.25}
     assert {name: (item.reward, item.reason) for name, item in decisions.items()} == {

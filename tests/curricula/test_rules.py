@@ -12,8 +12,10 @@ from evoenv.config import CurriculumConfig
 from evoenv.curricula.dapo import overlong_penalty, shaped_rewards
 from evoenv.curricula.equivalence import majority, same_answer
 from evoenv.curricula.problems import Problem, grade, numbered
-from evoenv.curricula.r_zero import challenger_reward, count_votes, extract_question, fate, solver_reward
+from evoenv.curricula.r_zero import challenger_reward, count_votes, fate, label_of, solver_reward
 from evoenv.curricula.repetition import cluster_sizes, sentence_bleu
+from evoenv.prompts.challenger import extract_question
+from evoenv.records import Sample
 
 # --------------------------------------------------------------------------- answers
 
@@ -147,8 +149,16 @@ def test_the_band_of_vote_shares_includes_its_ends(share: float | None, reason: 
 
 def test_votes_are_counted_over_all_responses() -> None:
     vote = count_votes(["4", "4.0", None, "5"])
-    assert (vote.label, vote.share, vote.agreeing) == ("4", 0.5, (1.0, 1.0, 0.0, 0.0))
-    assert count_votes([None, None]).share == 0.0
+    assert (vote.share, vote.agreeing) == (0.5, (True, True, False, False))
+    nobody = count_votes([None, None])
+    assert (nobody.share, nobody.agreeing) == (0.0, (False, False))
+
+
+def test_the_label_is_the_majoritys_answer_as_it_was_first_written() -> None:
+    answers = ["5", "1/2", None, "0.5"]
+    texts = ["nothing" if answer is None else f"<answer>{answer}</answer>" for answer in answers]
+    samples = {("s00001.g000.c02.vote", at): Sample("s00001.g000.c02.vote", at, text) for at, text in enumerate(texts)}
+    assert label_of("s00001.g000.c02", count_votes(answers), samples) == "1/2"
 
 
 def test_the_solver_is_paid_for_the_label_and_a_little_for_the_form() -> None:

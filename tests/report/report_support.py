@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evoenv.config import load_config, to_mapping
 from evoenv.environment.seeds import seed_sources
+from evoenv.ids import GeneratorRequestId
 from evoenv.pool.tags import tags_of
 from evoenv.records import (
     Calibration,
@@ -53,12 +54,12 @@ def begin(directory: Path, steps: int = 5) -> Store:
 
 def add_candidate(store: Store, step: int, index: int, *, source: str | None, response: str, **options: object) -> str:
     """One candidate with its request and sample; its id."""
-    request = f"s{step:05d}.g{index // 16:03d}"
-    count = index % 16
-    store.add_requests(step, [Asked(Request(request, "generator", (Message("user", "write"),), count=16), "generate")])
-    store.add_sample(step, Sample(request, count, response))
-    candidate = Candidate(f"{request}.c{count:02d}", step, index // 16, count, response, source, **options)  # type: ignore[arg-type]
-    store.add_candidates([candidate], {candidate.id: request})
+    group, index = divmod(index, 16)
+    request = Request(str(GeneratorRequestId(step, group)), "generator", (Message("user", "write"),), count=16)
+    store.add_requests(step, [Asked(request, "generate")])
+    store.add_sample(step, Sample(request.id, index, response))
+    candidate = Candidate(step, group, index, response, source, **options)  # type: ignore[arg-type]
+    store.add_candidates([candidate])
     return candidate.id
 
 

@@ -137,8 +137,7 @@ def run_with(directory: Path, sources: list[str | None]) -> str:
         store.add_requests(1, [Asked(request, "generate")])
         for index, source in enumerate(sources):
             store.add_sample(1, Sample(request.id, index, source or "nothing"))
-            candidate = Candidate(f"{request.id}.c{index:02d}", 1, 0, index, source or "nothing", source)
-            store.add_candidates([candidate], {candidate.id: request.id})
+            store.add_candidates([Candidate(1, 0, index, source or "nothing", source)])
         with store.stage(1, "rotated"):
             pass
     return str(directory)

@@ -182,6 +182,9 @@ def contents(directory: Path) -> dict[str, list[tuple]]:
         SELECT * FROM novelties ORDER BY candidate_id
         SELECT * FROM vectors ORDER BY environment_id
         SELECT * FROM decisions ORDER BY candidate_id
+        SELECT * FROM questions ORDER BY id
+        SELECT * FROM votes ORDER BY question_id
+        SELECT * FROM question_decisions ORDER BY question_id
         SELECT * FROM environments ORDER BY position
         SELECT * FROM metrics WHERE name NOT LIKE 'time/%' ORDER BY step, name
         SELECT step, stage, data FROM stages ORDER BY step, stage

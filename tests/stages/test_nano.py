@@ -89,7 +89,7 @@ def generator_rewards(directory: Path, policy: LocalPolicy, sandbox: Sandbox, em
     """What the policy's candidates earn as the first ones of a run, in the order of prompts and samples."""
     store, config = create(directory, load_config(preset("nano"), overrides=PROBE))
     with prepare(store, config, policy, sandbox, embedder, training=False) as run:
-        proposed = synthesise(run, 1, run.begin_step())
+        proposed = synthesise(run, 1, run.store.pool())
         return [decision.reward for decision in decide(run, 1, proposed, judge(run, 1, proposed))]
 
 

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evoenv.errors import StoreError
+from evoenv.ids import GeneratorRequestId
 from evoenv.pool.state import Difficulty, after_step
 from evoenv.records import (
     Calibration,
@@ -52,6 +53,9 @@ def request(name="r1", count=2):
 
 def sample(name="r1", index=0, text="hello"):
     return Sample(name, index, text, (1, 2), (3, 4, 5), (-0.1, -1e-300, -3.25), "length", 0.6)
+
+
+REQUEST = str(GeneratorRequestId(1, 0))
 
 
 def source_of(number):
@@ -98,37 +102,43 @@ def test_everything_about_a_candidate_comes_back(tmp_path):
         sandbox=("seccomp", "landlock"),
     )
     candidates = [
-        Candidate("s1.g0.c0", 1, 0, 0, "hello", source_of(1), ("seed-a", "seed-b")),
-        Candidate("s1.g0.c1", 1, 0, 1, "no code", None, ()),
+        Candidate(1, 0, 0, "hello", source_of(1), ("seed-a", "seed-b")),
+        Candidate(1, 0, 1, "no code", None, ()),
     ]
+    first = candidates[0].id
     directory = tmp_path / "run"
     with Store.create(directory, {}, {}) as store:
-        store.add_requests(1, [Asked(request(), "generate"), Asked(request("s1.g0.c0.review"), "review")])
-        store.add_sample(1, sample())
-        store.add_sample(1, sample(index=1, text="no code"))
-        store.add_candidates(candidates, {"s1.g0.c0": "r1", "s1.g0.c1": "r1"})
-        store.add_report(1, "s1.g0.c0", report)
-        store.add_sample(1, sample("s1.g0.c0.review", 0, "fine\nVERDICT: ACCEPT"))
-        store.add_reviews(1, {"s1.g0.c0": (Review("accept", "fine\nVERDICT: ACCEPT"), Review("unparseable", ""))})
-        store.add_calibrations(1, {"s1.g0.c0": Calibration((0.0, 1.0, 1 / 3), 2 / 3)})
-        store.add_novelties(1, {"s1.g0.c0": Novelty(0.7, 0.30000000000000004, 0.5, "seed-a")})
-        store.add_decisions(1, [Decision("s1.g0.c0", 5, 0.1, 1 / 3, False, "gate", 0.8)])
-        store.add_scores(1, {("r1", 0): Score(0.5), ("r1", 1): Score(0.0, False, "died")})
+        store.add_requests(
+            1, [Asked(request(REQUEST), "generate"), Asked(request(f"{first}.review"), "review", subject=first)]
+        )
+        store.add_sample(1, sample(REQUEST))
+        store.add_sample(1, sample(REQUEST, 1, "no code"))
+        store.add_candidates(candidates)
+        store.add_report(1, first, report)
+        store.add_sample(1, sample(f"{first}.review", 0, "fine\nVERDICT: ACCEPT"))
+        store.add_reviews(1, {first: (Review("accept", "fine\nVERDICT: ACCEPT"), Review("unparseable", ""))})
+        store.add_calibrations(1, {first: Calibration((0.0, 1.0, 1 / 3), 2 / 3)})
+        store.add_novelties(1, {first: Novelty(0.7, 0.30000000000000004, 0.5, "seed-a")})
+        store.add_decisions(1, [Decision(first, 5, 0.1, 1 / 3, False, "gate", 0.8)])
+        store.add_scores(1, {(REQUEST, 0): Score(0.5), (REQUEST, 1): Score(0.0, False, "died")})
         store.add_metrics(1, {"a/b": 0.1, "c/d": float("nan"), "e": 2})
     with Store.read(directory) as store:
         assert store.candidates(1) == candidates
         assert store.count_candidates() == 2
         assert store.source(environment_id(source_of(1))) == source_of(1)
         assert store.source("nothing") is None
-        assert store.request_messages("r1") == request().messages
-        assert store.samples(1, "generate") == {("r1", 0): sample(), ("r1", 1): sample(index=1, text="no code")}
-        assert store.reports(1) == {"s1.g0.c0": report}
-        assert store.reviews(1)["s1.g0.c0"][0] == Review("accept", "fine\nVERDICT: ACCEPT")
-        assert [review.verdict for review in store.reviews(1)["s1.g0.c0"]] == ["accept", "unparseable"]
-        assert store.calibrations(1) == {"s1.g0.c0": Calibration((0.0, 1.0, 1 / 3), 2 / 3)}
-        assert store.novelties(1) == {"s1.g0.c0": Novelty(0.7, 0.30000000000000004, 0.5, "seed-a")}
-        assert store.decisions(1) == [Decision("s1.g0.c0", 5, 0.1, 1 / 3, False, "gate", 0.8)]
-        assert store.scores(1, "generate") == {("r1", 0): Score(0.5), ("r1", 1): Score(0.0, False, "died")}
+        assert store.request_messages(REQUEST) == request().messages
+        assert store.samples(1, "generate") == {
+            (REQUEST, 0): sample(REQUEST),
+            (REQUEST, 1): sample(REQUEST, 1, "no code"),
+        }
+        assert store.reports(1) == {first: report}
+        assert store.reviews(1)[first][0] == Review("accept", "fine\nVERDICT: ACCEPT")
+        assert [review.verdict for review in store.reviews(1)[first]] == ["accept", "unparseable"]
+        assert store.calibrations(1) == {first: Calibration((0.0, 1.0, 1 / 3), 2 / 3)}
+        assert store.novelties(1) == {first: Novelty(0.7, 0.30000000000000004, 0.5, "seed-a")}
+        assert store.decisions(1) == [Decision(first, 5, 0.1, 1 / 3, False, "gate", 0.8)]
+        assert store.scores(1, "generate") == {(REQUEST, 0): Score(0.5), (REQUEST, 1): Score(0.0, False, "died")}
         assert store.metrics(1)["a/b"] == 0.1
         assert np.isnan(store.metrics(1)["c/d"])
         assert store.metric("a/b") == [(1, 0.1)]
@@ -405,16 +415,16 @@ def test_an_unwritable_place_is_said_clearly(tmp_path):
 def test_a_run_of_a_hundred_thousand_candidates_opens_in_two_seconds(tmp_path):
     with Store.create(tmp_path, {}, {}) as store, store.transaction():
         for step in range(1, 782):
-            asked = [Asked(request(f"{step}.{group}", 8), "generate") for group in range(16)]
-            store.add_requests(step, asked)
+            requests = [request(str(GeneratorRequestId(step, group)), 8) for group in range(16)]
+            store.add_requests(step, [Asked(item, "generate") for item in requests])
             for group in range(16):
                 for index in range(8):
-                    name, number = f"s{step}.g{group}.c{index}", step * 128 + group * 8 + index
-                    store.add_sample(step, Sample(f"{step}.{group}", index, source_of(number)))
-                    candidate = Candidate(name, step, group, index, "", source_of(number))
-                    store.add_candidates([candidate], {name: f"{step}.{group}"})
-                    store.add_report(step, name, ValidationReport(5, prompt_template=f"p{number}" * 40))
-                    store.add_environments([EnvironmentRecord(environment_id(source_of(number)), name, False)])
+                    number = step * 128 + group * 8 + index
+                    store.add_sample(step, Sample(requests[group].id, index, source_of(number)))
+                    candidate = Candidate(step, group, index, "", source_of(number))
+                    store.add_candidates([candidate])
+                    store.add_report(step, candidate.id, ValidationReport(5, prompt_template=f"p{number}" * 40))
+                    store.add_environments([EnvironmentRecord(environment_id(source_of(number)), candidate.id, False)])
     began = time.perf_counter()
     with Store.open(tmp_path) as store:
         assert len(store.pool().members) == store.count_candidates() == 781 * 128

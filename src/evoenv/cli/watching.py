@@ -227,8 +227,10 @@ def stage_line(store: Store, step: int, stage: Stage) -> str:
         return format(metrics[name], form) if name in metrics else "–"
 
     if stage == "generated":
-        count, prompts = len(store.candidates(step)), len(store.requests(step, "generate"))
-        return f"{plural(count, 'candidate')} from {plural(prompts, 'prompt')}"
+        prompts = plural(len(store.requests(step, "generate")), "prompt")
+        if questions := store.questions(step):
+            return f"{plural(len(questions), 'question')} from {prompts}"
+        return f"{plural(len(store.candidates(step)), 'candidate')} from {prompts}"
     if stage == "validated":
         _, *passed = funnel(store, step)[:6]
         codes = Counter(report.findings[0].code for report in store.reports(step).values() if report.findings)
@@ -239,8 +241,10 @@ def stage_line(store: Store, step: int, stage: Stage) -> str:
         verdicts = Counter(review.verdict for found in store.reviews(step).values() for review in found)
         return ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
     if stage == "calibrated":
-        rates = [f"{item.pass_rate:.2f}" for item in store.calibrations(step).values()]
-        return f"pass rates {', '.join(rates[:8])}{' …' if len(rates) > 8 else ''}" if rates else ""
+        votes = [item.share for item in store.votes(step).values()]
+        rates = [f"{rate:.2f}" for rate in votes or [item.pass_rate for item in store.calibrations(step).values()]]
+        words = "vote shares" if votes else "pass rates"
+        return f"{words} {', '.join(rates[:8])}{' …' if len(rates) > 8 else ''}" if rates else ""
     if stage == "decided":
         return _decided_line(store, step, number("generator/reward", "+.2f"))
     if stage == "solved":

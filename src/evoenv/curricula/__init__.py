@@ -9,14 +9,13 @@
 | `dapo` | solver groups on a file of problems, filled up with groups that have a signal; overlong shaping |
 | `r-zero` | questions by a challenger, labelled by the majority of the solver's own answers |
 
-Each is a function over the same run, with the same stages in the same store: every one of them can be killed, resumed,
-watched and reported on like `evoenv`.
+Each says what a step collects and what it trains on (`stages.curriculum.Curriculum`); `evoenv.evolve` learns from that
+and finishes the step. All use the same stages in the same store: every one of them can be killed, resumed, watched and
+reported on like `evoenv`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from evoenv.config import Config
@@ -24,34 +23,18 @@ from evoenv.curricula import dapo, fixed, r_zero, rlve, untrained
 from evoenv.curricula.problems import read_problems
 from evoenv.environment.sets import check_environments
 from evoenv.errors import ConfigError
-from evoenv.evolve import evolve
-from evoenv.records import Group, StepSummary
-from evoenv.stages.context import Run
-from evoenv.stages.learning import training_groups
-
-
-@dataclass(frozen=True, slots=True)
-class Curriculum:
-    """A rule for what a step trains on."""
-
-    name: str
-    step: Callable[[Run, int], StepSummary]
-    groups: Callable[[Run, int], list[Group]]
-    """What a step whose samples are stored trains on: a resumed run computes lost updates again from it."""
-    environments: bool = True
-    """Whether it starts from environments (`curriculum.environments`)."""
-    trains: bool = True
-
+from evoenv.evolve import EVOENV
+from evoenv.stages.curriculum import Curriculum
 
 CURRICULA: dict[str, Curriculum] = {
     item.name: item
     for item in (
-        Curriculum("evoenv", evolve, training_groups),
-        Curriculum("untrained", untrained.step, untrained.groups, environments=False, trains=False),
-        Curriculum("fixed", fixed.step, fixed.groups),
-        Curriculum("rlve", rlve.step, rlve.groups),
-        Curriculum("dapo", dapo.step, dapo.groups, environments=False),
-        Curriculum("r-zero", r_zero.step, r_zero.groups, environments=False),
+        EVOENV,
+        Curriculum("untrained", untrained.collect, untrained.groups, environments=False, trains=False),
+        Curriculum("fixed", fixed.collect, fixed.groups),
+        Curriculum("rlve", rlve.collect, rlve.groups),
+        Curriculum("dapo", dapo.collect, dapo.groups, environments=False),
+        Curriculum("r-zero", r_zero.collect, r_zero.groups, environments=False),
     )
 }
 

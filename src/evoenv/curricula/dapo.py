@@ -1,8 +1,8 @@
 """`dapo`: a fixed file of problems and answers, with DAPO's dynamic sampling and overlong shaping.
 
 - Dynamic sampling: batches of `oversampling` · `solver.prompts` problems are answered until `solver.prompts` groups
-  have a signal (some but not all right), in at most `max_batches` batches. The first of them are trained on. Where too
-  few are found the step trains on what there is, and says so.
+  have a signal (some but not all right), in at most `max_batches` batches. The first of them are trained on. If too few
+  are found the step trains on what there is, and says so.
 - Reward: +1 right, −1 wrong, plus min(−(length − (Lmax − Lbuf)) / Lbuf, 0) with Lmax = `solver.max_tokens` and
   Lbuf = `overlong_share` · Lmax.
 - Loss: the recipe sets one token mean, clip 0.2/0.28 and no KL; advantages and the dual clip are the trainer's.
@@ -19,25 +19,17 @@ from pathlib import Path
 
 from evoenv.admission.calibration import FULLY_RIGHT
 from evoenv.curricula.problems import answer_problems, numbered, read_problems
-from evoenv.records import Group, StepSummary
+from evoenv.records import Group
 from evoenv.stages.context import Run
-from evoenv.stages.learning import learn
-from evoenv.stages.rotation import finish
-from evoenv.stages.solving import solved_groups, solver_metrics
+from evoenv.stages.groups import solver_groups
+from evoenv.stages.solving import solver_metrics
 from evoenv.store.store import Store
 
 logger = logging.getLogger(__name__)
 
 
-def step(run: Run, step: int) -> StepSummary:
-    pool = run.begin_step()
-    sample_dynamically(run, step)
-    learn(run, step, groups(run, step))
-    return finish(run, step, pool, pool)
-
-
-def sample_dynamically(run: Run, step: int) -> None:
-    """Batch after batch, until there are groups enough with a signal."""
+def collect(run: Run, step: int) -> None:
+    """Sample batch after batch, until enough groups have a signal."""
     run.begin(step, "solved")
     if run.store.stage_done(step, "solved"):
         return
@@ -46,27 +38,27 @@ def sample_dynamically(run: Run, step: int) -> None:
     problems = read_problems(Path(config.problems), config.problem_field, config.answer_field)
     first = _cursor(run.store, step)
     size = needed * config.oversampling
-    asked: set[str] = set()
-    found = batches = 0
-    while found < needed and batches < config.max_batches:
+    request_ids: set[str] = set()
+    useful = batches = 0
+    while useful < needed and batches < config.max_batches:
         batch = numbered(problems, first + batches * size, run.seed, size)
-        asked.update(answer_problems(run, step, {batches * size + place: item for place, item in enumerate(batch)}))
+        request_ids.update(answer_problems(run, step, dict(enumerate(batch, batches * size))))
         batches += 1
         # only of what this loop has asked: a stopped run may have left half of a later batch
-        found = len(informative(run.store, step, asked))
-    if found < needed:
+        useful = len(informative(run.store, step, request_ids))
+    if useful < needed:
         logger.warning(
-            "step %d: %d of %d groups have a signal after %d batches; training on those", step, found, needed, batches
+            "step %d: %d of %d groups have a signal after %d batches; training on those", step, useful, needed, batches
         )
     with run.store.stage(step, "solved") as kept:
         kept["cursor"] = first + batches * size
         run.store.add_metrics(
             step,
             {
-                **solver_metrics(run.store, step, solved_groups(run.store, step)),
+                **solver_metrics(run.store, step),
                 "dapo/batches": batches,
-                "dapo/informative": found,
-                "solver/lost_draws": batches * size - len(asked),
+                "dapo/informative": useful,
+                "solver/lost_draws": batches * size - len(request_ids),
                 "time/solve": time.perf_counter() - began,
             },
         )
@@ -74,16 +66,16 @@ def sample_dynamically(run: Run, step: int) -> None:
 
 def informative(store: Store, step: int, only: Container[str] | None = None) -> list[Group]:
     """The groups in which some responses are right and some are not, in order."""
-    found = []
-    for group in solved_groups(store, step, only).groups:
+    groups = []
+    for group in solver_groups(store, step, only):
         right = sum(reward >= FULLY_RIGHT for reward in group.rewards)
         if 0 < right < len(group.rewards):
-            found.append(group)
-    return found
+            groups.append(group)
+    return groups
 
 
 def groups(run: Run, step: int) -> list[Group]:
-    """What a step trains on: its first informative groups, with DAPO's rewards."""
+    """The first informative groups, with DAPO's rewards."""
     config = run.config
     buffer = config.curriculum.overlong_share * config.solver.max_tokens
     shaped = []

@@ -11,6 +11,7 @@ from pathlib import Path
 from evoenv.curricula.equivalence import same_answer
 from evoenv.environment.answers import extract_answer
 from evoenv.errors import InputError
+from evoenv.ids import ProblemRequestId
 from evoenv.prompts.solver import solver_messages
 from evoenv.records import Request, Score, derive_seed
 from evoenv.stages.context import Run
@@ -59,8 +60,9 @@ def _problem(line: str, place: str, name: str, problem_field: str, answer_field:
 
 
 def answer_problems(run: Run, step: int, problems: Mapping[int, Problem]) -> list[str]:
-    """A group of responses to each problem, graded and stored; the requests' ids, without problems too long to ask.
+    """Sample a group of responses to each problem, grade and store them; return the ids of the requests.
 
+    A problem that is too long to be asked has no request.
     The keys number the groups of the step. Asked again after a stop, only what is missing is sampled.
     """
     config = run.config.solver
@@ -71,7 +73,7 @@ def answer_problems(run: Run, step: int, problems: Mapping[int, Problem]) -> lis
         if prompt_tokens(run, messages) > config.max_prompt_tokens:
             continue
         request = Request(
-            id=f"s{step:05d}.solve.{index:05d}",
+            id=str(ProblemRequestId(step, index)),
             role="solver",
             messages=messages,
             count=config.responses_per_prompt,

@@ -15,11 +15,9 @@ trains both, as in EvoEnv, so that steps and tokens mean the same; and sampling 
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from evoenv.admission.calibration import FULLY_RIGHT
 from evoenv.config import CurriculumConfig
@@ -27,61 +25,39 @@ from evoenv.curricula.equivalence import majority, same_answer
 from evoenv.curricula.problems import Problem, answer_problems
 from evoenv.curricula.repetition import cluster_sizes
 from evoenv.environment.answers import extract_answer
+from evoenv.ids import CandidateId, GeneratorRequestId, VoteRequestId
+from evoenv.prompts.challenger import challenger_messages, extract_question
 from evoenv.prompts.solver import solver_messages
-from evoenv.prompts.texts import load_prompt
-from evoenv.records import (
-    Calibration,
-    Candidate,
-    Decision,
-    Group,
-    Message,
-    Request,
-    StepSummary,
-    derive_seed,
-)
-from evoenv.stages.admitting import generator_groups
+from evoenv.records import Group, Question, QuestionDecision, Request, Sample, Vote, derive_seed
 from evoenv.stages.context import Run
-from evoenv.stages.learning import learn
-from evoenv.stages.rotation import finish
+from evoenv.stages.groups import generator_groups, solver_groups
 from evoenv.stages.sampling import ask, prompt_tokens
-from evoenv.stages.solving import solved_groups, solver_metrics
-from evoenv.store.store import Asked, Store
+from evoenv.stages.solving import solver_metrics
+from evoenv.store.store import Asked, SampleKey, Store
 
-CHALLENGER_PROMPT = "challenger_v1"
-KEPT, MALFORMED, TOO_HARD, TOO_EASY = "admitted", "malformed", "too-hard", "too-easy"
+ADMITTED, MALFORMED, TOO_HARD, TOO_EASY = "admitted", "malformed", "too-hard", "too-easy"
 ACCURACY_SHARE, FORMAT_SHARE = 0.9, 0.1
 _ROUNDING = 1e-9
-_TAG = re.compile(r"<(/?)question>", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Vote:
-    """What the solver thinks of a question: its most frequent answer, and how the answers agree with it."""
-
-    label: str | None
-    agreeing: tuple[float, ...]
-    share: float
-
-
-def step(run: Run, step: int) -> StepSummary:
-    pool = run.begin_step()
+def collect(run: Run, step: int) -> None:
+    """Ask for questions, let the solver vote on them, decide their fates, and solve those that are admitted."""
     questions = challenge(run, step)
-    votes = vote(run, step, questions)
-    decide(run, step, questions, votes)
-    train_solver(run, step, questions, votes)
-    learn(run, step, groups(run, step))
-    return finish(run, step, pool, pool)
+    texts = {question.id: extract_question(question.response) for question in questions}
+    votes = vote(run, step, texts)
+    decide(run, step, texts, votes)
+    solve_admitted(run, step, texts, votes)
 
 
 def groups(run: Run, step: int) -> list[Group]:
     """The challenger's groups by its reward, and the solver's by accuracy and format."""
     scores = run.store.scores(step, "solve")
-    found = generator_groups(run.store, step)
-    for group in solved_groups(run.store, step).groups:
+    groups = generator_groups(run.store, step)
+    for group in solver_groups(run.store, step):
         marks = [scores[group.id, sample.index] for sample in group.samples]
         rewards = tuple(solver_reward(mark.value >= FULLY_RIGHT, mark.format_ok) for mark in marks)
-        found.append(Group(group.id, group.role, group.samples, rewards))
-    return found
+        groups.append(Group(group.id, group.role, group.samples, rewards))
+    return groups
 
 
 def solver_reward(right: bool, format_ok: bool) -> float:
@@ -91,17 +67,17 @@ def solver_reward(right: bool, format_ok: bool) -> float:
 # --------------------------------------------------------------------------- the challenger
 
 
-def challenge(run: Run, step: int) -> dict[str, str | None]:
-    """A batch of questions by candidate id; None where a response holds none."""
+def challenge(run: Run, step: int) -> list[Question]:
+    """Sample the challenger's responses; each is a question, if only in form."""
     run.begin(step, "generated")
     config = run.config.generator
     if not run.store.stage_done(step, "generated"):
         began = time.perf_counter()
         requests = [
             Request(
-                id=f"s{step:05d}.g{group:03d}",
+                id=str(GeneratorRequestId(step, group)),
                 role="generator",
-                messages=(Message("user", load_prompt(CHALLENGER_PROMPT).strip()),),
+                messages=challenger_messages(),
                 count=config.candidates_per_prompt,
                 temperature=config.temperature,
                 top_p=config.top_p,
@@ -111,70 +87,67 @@ def challenge(run: Run, step: int) -> dict[str, str | None]:
             for group in range(config.prompts)
         ]
         for sample in ask(run, step, "generated", [Asked(request, "generate") for request in requests]):
-            name, group = f"{sample.request_id}.c{sample.index:02d}", int(sample.request_id.rpartition(".g")[2])
-            candidate = Candidate(name, step, group, sample.index, sample.text, source=None)
-            run.store.add_candidates([candidate], {name: sample.request_id})
+            run.store.add_questions([question_of(sample)])
         with run.store.stage(step, "generated"):
             run.store.add_metrics(step, {"time/generate": time.perf_counter() - began})
-    return {item.id: extract_question(item.response) for item in run.store.candidates(step)}
+    return run.store.questions(step)
 
 
-def extract_question(response: str) -> str | None:
-    """The text of the last complete <question>…</question>, or None."""
-    opened, found = None, None
-    for tag in _TAG.finditer(response):
-        if not tag[1]:
-            opened = tag.end()
-        elif opened is not None:
-            found, opened = response[opened : tag.start()].strip(), None
-    return found or None
+def question_of(sample: Sample) -> Question:
+    request = GeneratorRequestId.parse(sample.request_id)
+    return Question(request.step, request.group, sample.index, sample.text)
 
 
 # --------------------------------------------------------------------------- majority vote
 
 
-def vote(run: Run, step: int, questions: dict[str, str | None]) -> dict[str, Vote]:
-    """The solver's answers to every question that can be asked, and what their majority says."""
+def vote(run: Run, step: int, texts: Mapping[str, str | None]) -> dict[str, Vote]:
+    """Let the solver answer every question that can be asked; return how its answers agree, by question id."""
     run.begin(step, "calibrated")
-    config = run.config.solver
-    asked = []
-    for name, question in questions.items():
-        if question is None:
-            continue
-        messages = solver_messages(question)
-        if prompt_tokens(run, messages) <= config.max_prompt_tokens:
-            request = Request(
-                id=f"{name}.vote",
-                role="solver",
-                messages=messages,
-                count=run.config.curriculum.votes,
-                temperature=config.temperature,
-                top_p=config.top_p,
-                max_tokens=config.max_tokens,
-                seed=derive_seed(run.seed, "vote", name),
-            )
-            asked.append(Asked(request, "calibrate", subject=name))
-    answers: dict[str, list[str | None]] = {item.subject or "": [None] * item.request.count for item in asked}
-    for sample in ask(run, step, "calibrated", asked):
-        answers[sample.request_id.removesuffix(".vote")][sample.index] = extract_answer(sample.text)
-    votes = {name: count_votes(given) for name, given in answers.items()}
     if not run.store.stage_done(step, "calibrated"):
+        asked = [item for question_id, text in texts.items() for item in _vote_request(run, question_id, text)]
+        answers: dict[str, list[str | None]] = {item.subject or "": [None] * item.request.count for item in asked}
+        for sample in ask(run, step, "calibrated", asked):
+            question_id = str(VoteRequestId.parse(sample.request_id).question)
+            answers[question_id][sample.index] = extract_answer(sample.text)
+        votes = {question_id: count_votes(given) for question_id, given in answers.items()}
         with run.store.stage(step, "calibrated"):
-            run.store.add_calibrations(
-                step, {name: Calibration(item.agreeing, item.share) for name, item in votes.items()}
-            )
+            run.store.add_votes(step, votes)
             shares = [item.share for item in votes.values()]
             if shares:
                 run.store.add_metrics(step, {"calibration/pass_rate": sum(shares) / len(shares)})
-    return votes
+    return run.store.votes(step)
+
+
+def _vote_request(run: Run, question_id: str, text: str | None) -> list[Asked]:
+    """The request for votes on a question; none if there is no question, or if it is too long to be asked."""
+    config = run.config.solver
+    if text is None or prompt_tokens(run, solver_messages(text)) > config.max_prompt_tokens:
+        return []
+    request = Request(
+        id=str(CandidateId.parse(question_id).vote),
+        role="solver",
+        messages=solver_messages(text),
+        count=run.config.curriculum.votes,
+        temperature=config.temperature,
+        top_p=config.top_p,
+        max_tokens=config.max_tokens,
+        seed=derive_seed(run.seed, "vote", question_id),
+    )
+    return [Asked(request, "calibrate", subject=question_id)]
 
 
 def count_votes(answers: Sequence[str | None]) -> Vote:
+    """Tell which answers agree with the most frequent one; None stands for a response without an answer."""
     label, count = majority(answers)
-    agreeing = tuple(
-        float(answer is not None and label is not None and same_answer(answer, label)) for answer in answers
-    )
-    return Vote(label, agreeing, count / len(answers))
+    agreeing = tuple(answer is not None and label is not None and same_answer(answer, label) for answer in answers)
+    return Vote(agreeing, count / len(answers))
+
+
+def label_of(question_id: str, vote: Vote, samples: Mapping[SampleKey, Sample]) -> str:
+    """Return the answer that most agree on, as it was first written."""
+    first = samples[str(CandidateId.parse(question_id).vote), vote.agreeing.index(True)]
+    return extract_answer(first.text) or ""
 
 
 # --------------------------------------------------------------------------- rewards and the band
@@ -196,63 +169,66 @@ def fate(share: float | None, config: CurriculumConfig) -> str:
         return MALFORMED
     if share < config.band_low - _ROUNDING:
         return TOO_HARD
-    return TOO_EASY if share > config.band_high + _ROUNDING else KEPT
+    return TOO_EASY if share > config.band_high + _ROUNDING else ADMITTED
 
 
-def decide(run: Run, step: int, questions: dict[str, str | None], votes: dict[str, Vote]) -> None:
-    """Every question's reward and fate."""
+def decide(run: Run, step: int, texts: Mapping[str, str | None], votes: Mapping[str, Vote]) -> None:
+    """Give every question its reward and its fate."""
     run.begin(step, "decided")
     if run.store.stage_done(step, "decided"):
         return
     config = run.config.curriculum
-    sizes = cluster_sizes([question or "" for question in questions.values()], config.cluster_distance)
+    sizes = cluster_sizes([text or "" for text in texts.values()], config.cluster_distance)
     decisions = []
-    for name, size in zip(questions, sizes, strict=True):
-        share = votes[name].share if name in votes else None
-        reward = challenger_reward(share, size, len(questions), config)
+    for question_id, size in zip(texts, sizes, strict=True):
+        share = votes[question_id].share if question_id in votes else None
+        reward = challenger_reward(share, size, len(texts), config)
         reason = fate(share, config)
-        if reason == KEPT and votes[name].label is None:
+        if reason == ADMITTED and not any(votes[question_id].agreeing):
             reason = TOO_HARD  # nobody gave an answer, and the band reaches down to 0
-        decisions.append(Decision(name, 0, share or 0.0, reward, reason == KEPT, reason))
+        decisions.append(QuestionDecision(question_id, reward, reason == ADMITTED, reason))
     fates = Counter(item.reason for item in decisions)
     with run.store.stage(step, "decided") as kept:
-        run.store.add_decisions(step, decisions)
+        run.store.add_question_decisions(step, decisions)
         run.store.add_metrics(
-            step, {f"fate/{reason}": fates[reason] for reason in (KEPT, MALFORMED, TOO_HARD, TOO_EASY)}
+            step, {f"fate/{reason}": fates[reason] for reason in (ADMITTED, MALFORMED, TOO_HARD, TOO_EASY)}
         )
         if decisions:
             run.store.add_metrics(step, {"generator/reward": sum(item.reward for item in decisions) / len(decisions)})
             run.store.add_metrics(step, {"r-zero/repetition": sum(sizes) / len(sizes) / len(sizes)})
-        kept["admitted"] = [item.candidate_id for item in decisions if item.admitted]
+        kept["admitted"] = [item.question_id for item in decisions if item.admitted]
 
 
 # --------------------------------------------------------------------------- the solver
 
 
-def train_solver(run: Run, step: int, questions: dict[str, str | None], votes: dict[str, Vote]) -> None:
-    """A group for each kept question, `solver.prompts` of them at most."""
+def solve_admitted(run: Run, step: int, texts: Mapping[str, str | None], votes: Mapping[str, Vote]) -> None:
+    """Sample and grade a group for each admitted question, `solver.prompts` of them at most."""
     run.begin(step, "solved")
     if run.store.stage_done(step, "solved"):
         return
     began = time.perf_counter()
-    chosen = choose(run.store, step, run.config.solver.prompts, run.seed)
-    problems = [Problem(name, questions[name] or "", votes[name].label or "") for name in chosen]
-    asked = answer_problems(run, step, dict(enumerate(problems)))
+    samples = run.store.samples(step, "calibrate")
+    problems = [
+        Problem(question_id, texts[question_id] or "", label_of(question_id, votes[question_id], samples))
+        for question_id in choose(run.store, step, run.config.solver.prompts, run.seed)
+    ]
+    request_ids = answer_problems(run, step, dict(enumerate(problems)))
     with run.store.stage(step, "solved"):
         run.store.add_metrics(
             step,
             {
-                **solver_metrics(run.store, step, solved_groups(run.store, step)),
-                "solver/lost_draws": len(problems) - len(asked),
+                **solver_metrics(run.store, step),
+                "solver/lost_draws": len(problems) - len(request_ids),
                 "time/solve": time.perf_counter() - began,
             },
         )
 
 
 def choose(store: Store, step: int, count: int, seed: int) -> list[str]:
-    """Which kept questions are trained on: all, or as many as a step has room for, by lot."""
-    kept = [item.candidate_id for item in store.decisions(step) if item.admitted]
-    if len(kept) <= count:
-        return kept
-    lots = sorted(kept, key=lambda name: derive_seed(seed, "choose", name))
+    """Choose the questions to train on: all that are admitted, or as many as a step has room for, by lot."""
+    admitted = [item.question_id for item in store.question_decisions(step) if item.admitted]
+    if len(admitted) <= count:
+        return admitted
+    lots = sorted(admitted, key=lambda question_id: derive_seed(seed, "choose", question_id))
     return sorted(lots[:count])

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from evoenv.records import Group, StepSummary
+from evoenv.records import Group
 from evoenv.stages.context import Run
-from evoenv.stages.rotation import finish
 
 
-def step(run: Run, step: int) -> StepSummary:
-    pool = run.begin_step()
-    return finish(run, step, pool, pool)
+def collect(run: Run, step: int) -> None:
+    """Do nothing."""
 
 
 def groups(run: Run, step: int) -> list[Group]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evoenv.ids import CandidateId
 from evoenv.prompts.solver import SOLVER_PROMPT
 from evoenv.prompts.texts import load_prompt
 from evoenv.records import Candidate, Review, Score, ValidationReport, environment_id
@@ -114,7 +115,7 @@ class _Reader:
             texts["family"], texts["dialect"] = report.family, report.dialect
             texts["findings"] = [[item.code, cut(item.message, 1200), cut(item.hint, 600)] for item in report.findings]
             if report.passed:
-                texts.update(self._judged(entry.id, step.reviews.get(entry.id, ())))
+                texts.update(self._judged(CandidateId.parse(entry.id), step.reviews.get(entry.id, ())))
         if entry.record is not None:
             texts.update(self._solved(entry))
         return texts, candidate.source
@@ -127,16 +128,15 @@ class _Reader:
             self._steps[step] = _StepTexts(candidates, self._store.reports(step), self._store.reviews(step))
         return self._steps[step]
 
-    def _judged(self, candidate: str, reviews: Sequence[Review]) -> dict[str, Any]:
+    def _judged(self, candidate: CandidateId, reviews: Sequence[Review]) -> dict[str, Any]:
         """What the reviewer was shown and said, and how the solver fared at calibration."""
-        request = f"{candidate}.review"
-        shown = "".join(message.content for message in self._store.request_messages(request))
+        shown = "".join(message.content for message in self._store.request_messages(str(candidate.review)))
         instances, probes = read_evidence(shown)
         calibration = []
         for index in range(int(self._data.config.get("calibration", {}).get("instances", 8))):
-            name = f"{candidate}.calibrate.{index:02d}"
-            for text, score in self._store.replies(name):
-                calibration.append([self._task(name) if index < GROUPS_SHOWN else "", *_reply(text, score)])
+            request_id = str(candidate.calibration(index))
+            for text, score in self._store.replies(request_id):
+                calibration.append([self._task(request_id) if index < GROUPS_SHOWN else "", *_reply(text, score)])
         return {
             "instances": instances,
             "probes": probes,

@@ -9,6 +9,7 @@ from typing import Any
 
 from evoenv.admission.reward import NOVELTY_FROM_LAYER
 from evoenv.corpus.read.consistency import read_environment
+from evoenv.ids import CandidateId, GeneratorRequestId
 from evoenv.objective import has_zero_variance
 from evoenv.pool.tags import tags_of
 from evoenv.records import Decision, Novelty, ValidationReport
@@ -156,7 +157,7 @@ def read_run(store: Store) -> RunData:
         metrics = store.metrics(number)
         found = list(_candidates(store, number, metrics.get("novelty/gamma", 0.0), by_candidate, tags, consistent))
         entries += found
-        steps.append(_step(number, number <= last, found, metrics, store.decisions(number)))
+        steps.append(_step(number, number <= last, found, metrics, store.generator_rewards(number)))
         tokens += sum(store.tokens(number).values())
         subjects = store.requests(number, "solve")
         for request, (environment, _, _) in subjects.items():
@@ -265,23 +266,23 @@ def _state(report: ValidationReport | None, decision: Decision | None, record: E
 
 
 def _step(
-    number: int, finished: bool, entries: Sequence[Entry], metrics: Mapping[str, float], decisions: Sequence[Decision]
+    number: int, finished: bool, entries: Sequence[Entry], metrics: Mapping[str, float], rewards: Mapping[str, float]
 ) -> Step:
     admitted = ("pool", "retired", "entering")
     fates = Counter("admitted" if entry.state in admitted else entry.state for entry in entries)
-    groups: dict[str, list[float]] = {}
-    for item in decisions:
-        groups.setdefault(item.candidate_id.rpartition(".")[0], []).append(item.reward)
+    groups: dict[GeneratorRequestId, list[float]] = {}
+    for candidate_id, reward in rewards.items():
+        groups.setdefault(CandidateId.parse(candidate_id).request, []).append(reward)
     decided = [entry for entry in entries if entry.q_val is not None]
     return Step(
         number=number,
         finished=finished,
         fates=fates,
         metrics=metrics,
-        rewards=tuple(item.reward for item in decisions),
+        rewards=tuple(rewards.values()),
         quality=mean(entry.q_val or 0.0 for entry in decided),
         diversity=mean(entry.diversity or 0.0 for entry in decided),
-        generator_zero_variance=mean(float(has_zero_variance(rewards)) for rewards in groups.values()),
+        generator_zero_variance=mean(float(has_zero_variance(values)) for values in groups.values()),
     )
 
 

@@ -12,7 +12,7 @@ from evoenv.admission.admission import REASONS, Evaluated, decide_admissions
 from evoenv.admission.novelty import Measured, clean_generate_body, gamma, measure_batch, update_repetition
 from evoenv.admission.review import review_passes
 from evoenv.admission.reward import NOVELTY_FROM_LAYER
-from evoenv.records import Candidate, Decision, Group, environment_id
+from evoenv.records import Candidate, Decision, environment_id
 from evoenv.stages.context import Run
 from evoenv.stages.judgement import Judged
 from evoenv.stages.synthesis import Proposed
@@ -21,8 +21,8 @@ from evoenv.store.store import Store
 REPETITION, GAMMA = "novelty/repetition", "novelty/gamma"
 
 
-def decide(run: Run, step: int, proposed: Proposed, judged: Judged) -> list[Decision]:
-    """R_gen for every candidate, and who enters the pool; by group and index."""
+def decide(run: Run, step: int, proposed: Proposed, judged: Judged) -> list[str]:
+    """Find R_gen of every candidate and who enters the pool; return the environment ids of the admitted."""
     run.begin(step, "decided")
     if not run.store.stage_done(step, "decided"):
         began = time.perf_counter()
@@ -34,32 +34,24 @@ def decide(run: Run, step: int, proposed: Proposed, judged: Judged) -> list[Deci
         decisions = decide_admissions(batch, weight, run.config)
         with run.store.stage(step, "decided") as kept:
             run.store.add_vectors(vectors)
-            run.store.add_novelties(step, {name: item.novelty for name, item in measured.items()})
+            run.store.add_novelties(step, {candidate_id: item.novelty for candidate_id, item in measured.items()})
             run.store.add_decisions(step, decisions)
             run.store.add_metrics(
                 step, {REPETITION: repetition, GAMMA: weight, **_metrics(decisions, measured.values())}
             )
             run.store.add_metrics(step, {"time/decide": time.perf_counter() - began})
             kept["admitted"] = [item.candidate_id for item in decisions if item.admitted]
-    return run.store.decisions(step)
+    return [environment_id(candidate.source or "") for candidate in admitted_candidates(run.store, step)]
 
 
-def generator_groups(store: Store, step: int) -> list[Group]:
-    """The candidates' samples with R_gen, by generator prompt."""
-    rewards = {item.candidate_id: item.reward for item in store.decisions(step)}
-    samples = store.samples(step, "generate")
-    groups: list[Group] = []
-    for request in store.requests(step, "generate"):
-        members = [
-            sample for (name, _), sample in samples.items() if name == request and sample.finish_reason != "error"
-        ]
-        values = tuple(rewards[f"{request}.c{sample.index:02d}"] for sample in members)
-        groups.append(Group(request, "generator", tuple(members), values))
-    return groups
+def admitted_candidates(store: Store, step: int) -> list[Candidate]:
+    """The candidates of a step that were admitted, by group and index."""
+    admitted = {decision.candidate_id for decision in store.decisions(step) if decision.admitted}
+    return [candidate for candidate in store.candidates(step) if candidate.id in admitted] if admitted else []
 
 
 def _measure(run: Run, proposed: Proposed) -> tuple[dict[str, Measured], dict[str, tuple[np.ndarray, np.ndarray]]]:
-    """Novelty of everything from L2 on; each distinct source is embedded once."""
+    """Measure the novelty of everything from L2 on; each distinct source is embedded once."""
     embedded = [item for item in proposed.candidates if proposed.reports[item.id].layer >= NOVELTY_FROM_LAYER]
     if not embedded:
         return {}, {}
@@ -71,12 +63,12 @@ def _measure(run: Run, proposed: Proposed) -> tuple[dict[str, Measured], dict[st
         )
     prompts = run.embedder.embed([prompt for prompt, _ in texts.values()])
     codes = run.embedder.embed([code for _, code in texts.values()])
-    vectors = {name: (prompts[row], codes[row]) for row, name in enumerate(texts)}
-    names = [environment_id(item.source or "") for item in embedded]
+    vectors = {source_id: (prompts[row], codes[row]) for row, source_id in enumerate(texts)}
+    source_ids = [environment_id(item.source or "") for item in embedded]
     measured = measure_batch(
         [item.id for item in embedded],
-        np.stack([vectors[name][0] for name in names]),
-        np.stack([vectors[name][1] for name in names]),
+        np.stack([vectors[source_id][0] for source_id in source_ids]),
+        np.stack([vectors[source_id][1] for source_id in source_ids]),
         run.cache,
         run.config.novelty,
     )
@@ -92,17 +84,17 @@ def _repetition_before(run: Run, step: int) -> float:
 def _evaluated(
     run: Run, candidate: Candidate, proposed: Proposed, judged: Judged, measured: dict[str, Measured]
 ) -> Evaluated:
-    identity = environment_id(candidate.source) if candidate.source is not None else ""
+    source_id = environment_id(candidate.source) if candidate.source is not None else ""
     calibration = judged.calibrations.get(candidate.id)
     review = run.config.review
     return Evaluated(
         candidate_id=candidate.id,
-        environment_id=identity,
+        environment_id=source_id,
         layer=proposed.reports[candidate.id].layer,
         review_passed=not review.enabled or review_passes(judged.reviews.get(candidate.id, ()), review.rule),
         pass_rate=None if calibration is None else calibration.pass_rate,
         measured=measured.get(candidate.id),
-        known=identity in run.cache,
+        known=source_id in run.cache,
     )
 
 

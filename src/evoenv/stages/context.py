@@ -10,7 +10,6 @@ from typing import Protocol
 
 from evoenv.admission.novelty import NoveltyCache
 from evoenv.config import Config
-from evoenv.pool.state import PoolState
 from evoenv.ports import Embedder, Policy
 from evoenv.records import StepSummary
 from evoenv.sandbox.host import Sandbox
@@ -109,13 +108,12 @@ class Run:
         self.workers.close()
         self.store.close()
 
-    def begin_step(self) -> PoolState:
-        """P, S and C as the last step left them; the clock starts."""
+    def begin_step(self) -> None:
+        """Start the clock of a step."""
         self.clock = Clock()
-        return self.store.pool()
 
     def begin(self, step: int, stage: Stage) -> None:
-        """A stage begins: the place where a requested stop takes effect, and watchers are told."""
+        """Begin a stage: here a requested stop takes effect, and watchers are told."""
         if self.stop.is_set():
             raise RunStopped(f"stopped before stage '{stage}' of step {step}")
         self.observer.stage(step, stage)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from evoenv.admission.calibration import calibrate, calibration_seeds
 from evoenv.admission.review import read_review
 from evoenv.environment.answers import extract_answer
+from evoenv.ids import CandidateId
 from evoenv.pool.state import starting_level
 from evoenv.prompts.review import Probe
 from evoenv.prompts.solver import solver_messages
@@ -44,7 +45,7 @@ class Judged:
 class _Case:
     """A finalist made ready: what the reviewer sees and what the solver is asked."""
 
-    candidate: Candidate
+    id: CandidateId
     source: str
     review: tuple[Instance, ...]
     probes: tuple[Probe, ...]
@@ -54,7 +55,7 @@ class _Case:
 
 
 def judge(run: Run, step: int, proposed: Proposed) -> Judged:
-    """K reviews and â for every finalist."""
+    """Get K reviews and â for every finalist."""
     run.begin(step, "reviewed")
     if not run.store.stage_done(step, "calibrated"):
         began = time.perf_counter()
@@ -64,10 +65,10 @@ def judge(run: Run, step: int, proposed: Proposed) -> Judged:
         said = {(sample.request_id, sample.index): sample for sample in ask(run, step, "reviewed", asked)}
         if not run.store.stage_done(step, "reviewed"):
             with run.store.stage(step, "reviewed"):
-                run.store.add_reviews(step, {case.candidate.id: _reviews(run, case, said) for case in cases})
+                run.store.add_reviews(step, {str(case.id): _reviews(case, said) for case in cases})
         run.observer.stage(step, "calibrated")
         scores = _scores(run, step, cases, said)
-        calibrations = {case.candidate.id: _calibration(run, case, scores) for case in cases if case.seeds}
+        calibrations = {str(case.id): _calibration(run, case, scores) for case in cases if case.seeds}
         with run.store.stage(step, "calibrated"):
             run.store.add_calibrations(step, calibrations)
             run.store.add_metrics(step, {**_metrics(calibrations), "time/judge": time.perf_counter() - began})
@@ -75,25 +76,25 @@ def judge(run: Run, step: int, proposed: Proposed) -> Judged:
 
 
 def _prepare(run: Run, step: int, candidate: Candidate) -> _Case:
-    """Fresh instances and scorer probes, all from the candidate's own worker."""
+    """Draw fresh instances and probe the scorer, all in the candidate's own worker."""
     assert candidate.source is not None, "a candidate without source cannot have reached L5"
-    identity = environment_id(candidate.source)
+    source_id = environment_id(candidate.source)
     level = starting_level(run.config.solver)
     count = run.config.calibration.instances if run.config.calibration.enabled else 0
-    seeds = calibration_seeds(run.seed, identity, step, count)
+    seeds = calibration_seeds(run.seed, source_id, step, count)
     with run.workers.worker(candidate.source) as worker:
         drawn = worker.instances(seeds, level) if seeds else ()
         calibration = tuple(instance if fits_solver(run, instance) else None for instance in drawn)
-        shown: tuple[Instance, ...] = ()
-        found: tuple[Probe, ...] = ()
+        instances: tuple[Instance, ...] = ()
+        probes: tuple[Probe, ...] = ()
         if run.config.review.enabled:
-            numbers = (
-                derive_seed(run.seed, identity, "review", step, 0),
-                derive_seed(run.seed, identity, "review", step, 1),
+            review_seeds = (
+                derive_seed(run.seed, source_id, "review", step, 0),
+                derive_seed(run.seed, source_id, "review", step, 1),
             )
-            shown = review_instances(worker, numbers, level)
-            found = review_probes(run.sandbox, candidate.source, worker, shown)
-    return _Case(candidate, candidate.source, shown, found, seeds, calibration, level)
+            instances = review_instances(worker, review_seeds, level)
+            probes = review_probes(run.sandbox, candidate.source, worker, instances)
+    return _Case(CandidateId.parse(candidate.id), candidate.source, instances, probes, seeds, calibration, level)
 
 
 def _review_request(run: Run, case: _Case) -> list[Asked]:
@@ -102,15 +103,15 @@ def _review_request(run: Run, case: _Case) -> list[Asked]:
     if messages is None:
         return []
     request = Request(
-        id=f"{case.candidate.id}.review",
+        id=str(case.id.review),
         role="reviewer",
         messages=messages,
         count=1 if config.rule == "single" else config.reviews,
         temperature=config.temperature,
         max_tokens=config.max_tokens,
-        seed=derive_seed(run.seed, "review", case.candidate.id),
+        seed=derive_seed(run.seed, "review", str(case.id)),
     )
-    return [Asked(request, "review", subject=case.candidate.id)]
+    return [Asked(request, "review", subject=str(case.id))]
 
 
 def _fitting_review(run: Run, case: _Case) -> tuple[Message, ...] | None:
@@ -136,16 +137,16 @@ def _calibration_requests(run: Run, case: _Case) -> list[Asked]:
     return [
         Asked(
             Request(
-                id=_calibration_id(case, index),
+                id=str(case.id.calibration(index)),
                 role="solver",
                 messages=solver_messages(instance.prompt),
                 temperature=config.temperature,
                 top_p=config.top_p,
                 max_tokens=config.max_tokens,
-                seed=derive_seed(run.seed, "calibrate", case.candidate.id, index),
+                seed=derive_seed(run.seed, "calibrate", str(case.id), index),
             ),
             "calibrate",
-            subject=case.candidate.id,
+            subject=str(case.id),
             seed=instance.seed,
             difficulty=instance.difficulty,
         )
@@ -154,12 +155,9 @@ def _calibration_requests(run: Run, case: _Case) -> list[Asked]:
     ]
 
 
-def _calibration_id(case: _Case, index: int) -> str:
-    return f"{case.candidate.id}.calibrate.{index:02d}"
-
-
-def _reviews(run: Run, case: _Case, said: Mapping[SampleKey, Sample]) -> tuple[Review, ...]:
-    samples = sorted((key[1], item) for key, item in said.items() if key[0] == f"{case.candidate.id}.review")
+def _reviews(case: _Case, said: Mapping[SampleKey, Sample]) -> tuple[Review, ...]:
+    request_id = str(case.id.review)
+    samples = sorted((index, sample) for (about, index), sample in said.items() if about == request_id)
     return tuple(read_review(sample.text, sample.finish_reason) for _, sample in samples)
 
 
@@ -170,7 +168,7 @@ def _scores(run: Run, step: int, cases: Sequence[_Case], said: Mapping[SampleKey
     def score_case(case: _Case) -> dict[SampleKey, Score]:
         items: dict[SampleKey, tuple[int, str]] = {}
         for index, instance in enumerate(case.calibration):
-            key = (_calibration_id(case, index), 0)
+            key = (str(case.id.calibration(index)), 0)
             if instance is not None and key in said and key not in known:
                 items[key] = (instance.seed, said[key].text)
         return score_responses(run, case.source, {key: (seed, case.level, text) for key, (seed, text) in items.items()})
@@ -202,7 +200,7 @@ def score_responses(
 
 
 def _calibration(run: Run, case: _Case, scores: Mapping[SampleKey, Score]) -> Calibration:
-    keys = [(_calibration_id(case, index), 0) for index in range(len(case.calibration))]
+    keys = [(str(case.id.calibration(index)), 0) for index in range(len(case.calibration))]
     return calibrate([scores[key].value if key in scores else 0.0 for key in keys], run.config.calibration)
 
 

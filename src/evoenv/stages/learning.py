@@ -8,11 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from evoenv.objective import Batch, build_batch
 from evoenv.records import Group
-from evoenv.stages.admitting import generator_groups
 from evoenv.stages.budget import is_last
 from evoenv.stages.context import Run
 from evoenv.stages.sampling import SPENDING, save_spending
-from evoenv.stages.solving import solved_groups
 
 
 def learn(run: Run, step: int, groups: Sequence[Group]) -> None:
@@ -39,11 +37,6 @@ def learn(run: Run, step: int, groups: Sequence[Group]) -> None:
         run.store.add_metrics(step, {**metrics, "time/update": time.perf_counter() - began})
     remove_needless_checkpoints(run)
     save_spending(run)
-
-
-def training_groups(run: Run, step: int) -> list[Group]:
-    """Both roles' groups of a step, as they are stored."""
-    return [*generator_groups(run.store, step), *solved_groups(run.store, step).groups]
 
 
 def restore_policy(run: Run, groups: Callable[[Run, int], list[Group]]) -> None:

@@ -1,46 +1,34 @@
-"""The pool after a step: the admitted enter, what was used long enough leaves."""
+"""The end of a step: the admitted enter the pool, what was used long enough leaves, the step's numbers are kept."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from evoenv.pool import state
-from evoenv.pool.state import Outcome, PoolState
+from evoenv.pool.state import PoolState
 from evoenv.pool.tags import is_prototype, tags_of
-from evoenv.records import Candidate, StepSummary, environment_id
+from evoenv.records import StepSummary, environment_id
+from evoenv.stages.admitting import admitted_candidates
 from evoenv.stages.budget import SAMPLED, TRAINED, trained_tokens
 from evoenv.stages.context import Run
-from evoenv.stages.synthesis import Proposed
-from evoenv.store.store import EnvironmentRecord
+from evoenv.stages.curriculum import Curriculum
+from evoenv.stages.solving import solver_outcomes
+from evoenv.store.store import EnvironmentRecord, Store
 
 
-def rotate(
-    run: Run, step: int, pool: PoolState, proposed: Proposed, admitted: Sequence[Candidate], outcomes: Sequence[Outcome]
-) -> StepSummary:
-    """P, S and C of the next step, and the step's summary."""
-    entered = [_record(step, candidate, proposed) for candidate in admitted]
-    after = state.after_step(pool, [record.id for record in entered], outcomes, run.config.solver.responses_per_prompt)
-    after, retired = state.rotate(after, step, run.config.pool)
-    return finish(run, step, pool, after, entered, retired)
-
-
-def finish(
-    run: Run,
-    step: int,
-    pool: PoolState,
-    after: PoolState,
-    entered: Sequence[EnvironmentRecord] = (),
-    retired: Sequence[str] = (),
-) -> StepSummary:
-    """The last stage of every curriculum: with it the step is done."""
+def rotate(run: Run, step: int, curriculum: Curriculum) -> StepSummary:
+    """Make P, S and C of the next step out of what this one left in the store; with it the step is done."""
     run.begin(step, "rotated")
+    before = run.store.pool()
+    entered = _admitted_records(run.store, step)
+    after, retired = _pool_after(run, step, before, entered, curriculum)
     prototypes = list(run.prototypes)
     for record in entered:
         if is_prototype(record.tags, prototypes):
             prototypes.append(record.tags)
     with run.store.stage(step, "rotated") as kept:
         run.store.add_environments(entered)
-        run.store.update_pool(step, pool, after)
+        run.store.update_pool(step, before, after)
         kept["entered"] = [record.id for record in entered]
         kept["retired"] = list(retired)
         run.store.add_metrics(
@@ -62,16 +50,27 @@ def finish(
         run.store.add_metrics(step, run.clock.metrics())
     run.prototypes = prototypes
     if entered:
-        names = [record.id for record in entered]
-        run.cache.add(names, *run.store.vectors(names))
+        environment_ids = [record.id for record in entered]
+        run.cache.add(environment_ids, *run.store.vectors(environment_ids))
     summary = StepSummary(step, run.store.metrics(step))
     run.observer.summary(summary)
     return summary
 
 
+def _pool_after(
+    run: Run, step: int, before: PoolState, entered: Sequence[EnvironmentRecord], curriculum: Curriculum
+) -> tuple[PoolState, tuple[str, ...]]:
+    """The pool after the step, and the ids of the environments that leave it."""
+    if not curriculum.environments:
+        return before, ()
+    responses = run.config.solver.responses_per_prompt
+    after = state.after_step(before, [record.id for record in entered], solver_outcomes(run.store, step), responses)
+    return state.rotate(after, step, run.config.pool) if curriculum.rotates else (after, ())
+
+
 def _levels(run: Run, after: PoolState) -> dict[str, float]:
     """Where the adaptive levels of P are, if they move."""
-    levels = [after.members[name].difficulty.level for name in after.active]
+    levels = [after.members[member_id].difficulty.level for member_id in after.active]
     if run.config.solver.difficulty_rule == "fixed" or not levels:
         return {}
     return {"levels/mean": sum(levels) / len(levels), "levels/max": float(max(levels))}
@@ -88,13 +87,21 @@ def _tokens(run: Run, step: int) -> dict[str, float]:
     return metrics
 
 
-def _record(step: int, candidate: Candidate, proposed: Proposed) -> EnvironmentRecord:
-    source, report = candidate.source or "", proposed.reports[candidate.id]
-    return EnvironmentRecord(
-        id=environment_id(source),
-        name=report.class_name or candidate.id,
-        original=False,
-        candidate_id=candidate.id,
-        admitted_step=step,
-        tags=tags_of(report.prompt_template, source),
-    )
+def _admitted_records(store: Store, step: int) -> list[EnvironmentRecord]:
+    """The admitted candidates of a step as environments of the pool, by group and index."""
+    candidates = admitted_candidates(store, step)
+    reports = store.reports(step) if candidates else {}
+    records = []
+    for candidate in candidates:
+        source, report = candidate.source or "", reports[candidate.id]
+        records.append(
+            EnvironmentRecord(
+                id=environment_id(source),
+                name=report.class_name or candidate.id,
+                original=False,
+                candidate_id=candidate.id,
+                admitted_step=step,
+                tags=tags_of(report.prompt_template, source),
+            )
+        )
+    return records

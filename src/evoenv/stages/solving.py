@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from evoenv.admission.calibration import FULLY_RIGHT
+from evoenv.ids import SolverRequestId
 from evoenv.objective import has_zero_variance
 from evoenv.pool.state import Draw, Outcome, PoolState, draw, instance_seed
 from evoenv.prompts.solver import solver_messages
-from evoenv.records import Group, Instance, Request, Sample, Score, derive_seed
+from evoenv.records import Instance, Request, Sample, Score, derive_seed
 from evoenv.stages.context import Run
+from evoenv.stages.groups import solver_groups
 from evoenv.stages.judgement import fits_solver, score_responses
 from evoenv.stages.sampling import ask
 from evoenv.store.store import Asked, SampleKey, Store
@@ -21,73 +22,59 @@ ATTEMPTS = 4
 """A rare seed may break an admitted environment; the draw then takes another instance of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Solved:
-    """The solver's groups and what they mean for the pool."""
-
-    groups: list[Group]
-    outcomes: list[Outcome]
-
-
-def solve(run: Run, step: int, pool: PoolState, admitted: Sequence[str]) -> Solved:
-    """Draw environments, make instances, sample responses and score them."""
+def solve(run: Run, step: int, pool: PoolState, admitted: Sequence[str]) -> None:
+    """Draw environments of the pool and of the just `admitted`, make instances, sample responses and score them."""
     run.begin(step, "solved")
-    if not run.store.stage_done(step, "solved"):
-        began = time.perf_counter()
-        count = run.config.solver.prompts if run.training else 0
-        draws = draw(pool, admitted, step, count, run.seed, run.config.solver)
-        instances = _instances(run, step, draws)
-        asked = [_request(run, step, index, draws[index], instance) for index, instance in instances.items()]
-        said = {(sample.request_id, sample.index): sample for sample in ask(run, step, "solved", asked)}
-        _score(run, step, asked, said)
-        solved = solved_groups(run.store, step)
-        with run.store.stage(step, "solved"):
-            run.store.add_metrics(step, solver_metrics(run.store, step, solved))
-            run.store.add_metrics(
-                step, {"solver/lost_draws": count - len(instances), "time/solve": time.perf_counter() - began}
-            )
-    return solved_groups(run.store, step)
+    if run.store.stage_done(step, "solved"):
+        return
+    began = time.perf_counter()
+    count = run.config.solver.prompts if run.training else 0
+    draws = draw(pool, admitted, step, count, run.seed, run.config.solver)
+    instances = _instances(run, step, draws)
+    asked = [_request(run, step, index, draws[index], instance) for index, instance in instances.items()]
+    said = {(sample.request_id, sample.index): sample for sample in ask(run, step, "solved", asked)}
+    _score(run, step, asked, said)
+    with run.store.stage(step, "solved"):
+        run.store.add_metrics(step, solver_metrics(run.store, step))
+        run.store.add_metrics(
+            step, {"solver/lost_draws": count - len(instances), "time/solve": time.perf_counter() - began}
+        )
 
 
-def solved_groups(store: Store, step: int, only: Container[str] | None = None) -> Solved:
-    """Groups and outcomes as they are stored; of some requests only, where others are not all answered yet."""
-    samples, scores = store.samples(step, "solve"), store.scores(step, "solve")
-    groups: list[Group] = []
+def solver_outcomes(store: Store, step: int) -> list[Outcome]:
+    """What the solver's groups mean for the pool: how each environment that was drawn went."""
+    requests = store.requests(step, "solve")
     outcomes: list[Outcome] = []
-    for request, (environment, _, difficulty) in store.requests(step, "solve").items():
-        if only is not None and request not in only:
-            continue
-        members = [item for (name, _), item in samples.items() if name == request and item.finish_reason != "error"]
-        rewards = tuple(scores[request, sample.index].value for sample in members)
-        groups.append(Group(request, "solver", tuple(members), rewards))
-        right = sum(reward >= FULLY_RIGHT for reward in rewards)
-        outcomes.append(Outcome(environment or "", difficulty or 0, right, len(rewards)))
-    return Solved(groups, outcomes)
+    for group in solver_groups(store, step):
+        subject, _, difficulty = requests[group.id]
+        right = sum(reward >= FULLY_RIGHT for reward in group.rewards)
+        outcomes.append(Outcome(subject or "", difficulty or 0, right, len(group.rewards)))
+    return outcomes
 
 
 def _instances(run: Run, step: int, draws: Sequence[Draw]) -> dict[int, Instance]:
-    """An instance for each draw, by its index; without those whose environment fails (or overflows) every time."""
+    """Make an instance for each draw, by its index; none if its environment fails (or overflows) every time."""
     by_environment: dict[str, list[int]] = {}
     for index, item in enumerate(draws):
         by_environment.setdefault(item.environment_id, []).append(index)
 
-    def make(environment: str) -> dict[int, Instance]:
+    def make(environment_id: str) -> dict[int, Instance]:
         made: dict[int, Instance] = {}
-        with run.workers.worker(run_sources[environment]) as worker:
+        with run.workers.worker(sources[environment_id]) as worker:
             for attempt in range(ATTEMPTS):
-                for level in sorted({draws[index].difficulty for index in by_environment[environment]}):
+                for level in sorted({draws[index].difficulty for index in by_environment[environment_id]}):
                     left = [
                         index
-                        for index in by_environment[environment]
+                        for index in by_environment[environment_id]
                         if draws[index].difficulty == level and index not in made
                     ]
-                    seeds = [instance_seed(run.seed, environment, step, index, attempt) for index in left]
+                    seeds = [instance_seed(run.seed, environment_id, step, index, attempt) for index in left]
                     for index, instance in zip(left, worker.instances(seeds, level), strict=True):
                         if instance is not None and fits_solver(run, instance):
                             made[index] = instance
         return made
 
-    run_sources = {name: run.store.source(name) or "" for name in by_environment}
+    sources = {environment_id: run.store.source(environment_id) or "" for environment_id in by_environment}
     instances: dict[int, Instance] = {}
     with ThreadPoolExecutor(run.sandbox.workers, thread_name_prefix="evoenv-draw") as threads:
         for made in threads.map(make, by_environment):
@@ -98,7 +85,7 @@ def _instances(run: Run, step: int, draws: Sequence[Draw]) -> dict[int, Instance
 def _request(run: Run, step: int, index: int, drawn: Draw, instance: Instance) -> Asked:
     config = run.config.solver
     request = Request(
-        id=f"s{step:05d}.solve.{index:04d}",
+        id=str(SolverRequestId(step, index)),
         role="solver",
         messages=solver_messages(instance.prompt),
         count=config.responses_per_prompt,
@@ -120,26 +107,27 @@ def _score(run: Run, step: int, asked: Sequence[Asked], said: Mapping[SampleKey,
             if key in said and key not in known:
                 text = said[key].text
                 work.setdefault(item.subject or "", {})[key] = (item.seed or 0, item.difficulty or 0, text)
-    sources = {name: run.store.source(name) or "" for name in work}
+    sources = {environment_id: run.store.source(environment_id) or "" for environment_id in work}
 
-    def score_environment(name: str) -> dict[SampleKey, Score]:
-        return score_responses(run, sources[name], work[name])
+    def score_environment(environment_id: str) -> dict[SampleKey, Score]:
+        return score_responses(run, sources[environment_id], work[environment_id])
 
     with ThreadPoolExecutor(run.sandbox.workers, thread_name_prefix="evoenv-score") as threads:
         for scores in threads.map(score_environment, work):
             run.store.add_scores(step, scores)
 
 
-def solver_metrics(store: Store, step: int, solved: Solved) -> dict[str, float]:
-    """Scores of all that was sampled, groups without signal included."""
+def solver_metrics(store: Store, step: int) -> dict[str, float]:
+    """Mean scores over all that was sampled, groups without signal included."""
     scores = store.scores(step, "solve").values()
     if not scores:
         return {}
-    silent = sum(has_zero_variance(group.rewards) for group in solved.groups)
+    groups = solver_groups(store, step)
+    silent = sum(has_zero_variance(group.rewards) for group in groups)
     return {
         "solver/score": sum(score.value for score in scores) / len(scores),
         "solver/right": sum(score.value >= FULLY_RIGHT for score in scores) / len(scores),
         "solver/format_ok": sum(score.format_ok for score in scores) / len(scores),
-        "solver/zero_variance": silent / len(solved.groups),
-        "solver/environments": float(len({outcome.environment_id for outcome in solved.outcomes})),
+        "solver/zero_variance": silent / len(groups),
+        "solver/environments": float(len({subject for subject, _, _ in store.requests(step, "solve").values()})),
     }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from evoenv.config import Config
 from evoenv.errors import ConfigError
+from evoenv.ids import GeneratorRequestId
 from evoenv.pool.state import PoolState
 from evoenv.prompts.generator import Example, choose_examples, extract_source, generator_messages
 from evoenv.records import Candidate, Message, Request, Sample, ValidationReport, derive_seed
@@ -41,8 +42,8 @@ def synthesise(run: Run, step: int, pool: PoolState) -> Proposed:
         asked, parents = generator_requests(run, step, pool)
         with _Validation(run, step) as validation:
             for sample in ask(run, step, "generated", asked):
-                candidate = candidate_of(step, sample, parents[sample.request_id])
-                run.store.add_candidates([candidate], {candidate.id: sample.request_id})
+                candidate = candidate_of(sample, parents[sample.request_id])
+                run.store.add_candidates([candidate])
                 validation.submit(candidate)
             if not run.store.stage_done(step, "generated"):
                 with run.store.stage(step, "generated"):
@@ -67,9 +68,9 @@ def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked
             vectors, config.few_shot, derive_seed(run.seed, "few-shot", step, group), config.few_shot_choice
         )
         chosen = [Example(examples[row], run.store.source(examples[row]) or "") for row in rows]
-        messages, shown = _fitting_prompt(run, chosen)
+        messages, example_ids = _fitting_prompt(run, chosen)
         request = Request(
-            id=f"s{step:05d}.g{group:03d}",
+            id=str(GeneratorRequestId(step, group)),
             role="generator",
             messages=messages,
             count=count,
@@ -79,7 +80,7 @@ def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked
             seed=derive_seed(run.seed, "generator", step, group),
         )
         asked.append(Asked(request, "generate"))
-        parents[request.id] = shown
+        parents[request.id] = example_ids
     return asked, parents
 
 
@@ -96,21 +97,22 @@ def _fitting_prompt(run: Run, examples: list[Example]) -> tuple[tuple[Message, .
     """The prompt with as many of the examples as the limit holds, and the ids of those it shows."""
     config = run.config.generator
     for count in range(len(examples), -1, -1):
-        messages, shown = generator_messages(examples[:count], config.prompt, config.max_prompt_tokens)
+        messages, example_ids = generator_messages(examples[:count], config.prompt, config.max_prompt_tokens)
         length = prompt_tokens(run, messages)
         if length <= config.max_prompt_tokens:
-            return messages, shown
+            return messages, example_ids
     raise ConfigError(
         f"the generator's prompt has {length} tokens even without examples; generator.max_prompt_tokens is "
         f'{config.max_prompt_tokens}. Raise it, or set generator.prompt = "short"'
     )
 
 
-def candidate_of(step: int, sample: Sample, parents: tuple[str, ...]) -> Candidate:
+def candidate_of(sample: Sample, parents: tuple[str, ...]) -> Candidate:
+    """Make a candidate of a sample of the generator; `parents` are the examples that its prompt showed."""
+    request = GeneratorRequestId.parse(sample.request_id)
     return Candidate(
-        id=f"{sample.request_id}.c{sample.index:02d}",
-        step=step,
-        group=int(sample.request_id.rpartition(".g")[2]),
+        step=request.step,
+        group=request.group,
         index=sample.index,
         response=sample.text,
         source=extract_source(sample.text),
@@ -162,9 +164,9 @@ class _Validation:
     def _collect(self, finished: set[Future[ValidationReport]] | list[Future[ValidationReport]]) -> None:
         with self._run.store.transaction():
             for future in finished:
-                for name in self._running.pop(future):
-                    self._run.store.add_report(self._step, name, future.result())
-                    self._done.add(name)
+                for candidate_id in self._running.pop(future):
+                    self._run.store.add_report(self._step, candidate_id, future.result())
+                    self._done.add(candidate_id)
 
     def _validate(self, source: str | None) -> ValidationReport:
         if source is None:

@@ -128,8 +128,45 @@ CREATE INDEX reports_by_layer ON reports (layer, step)
 CREATE INDEX requests_by_subject ON requests (subject, purpose)
 """
 
+# r-zero's questions have tables of their own. Until then they stood as candidates without source, their votes as
+# calibrations, and their fates as decisions with layer 0 and the share of the vote as q_val.
+_QUESTIONS = """
+CREATE TABLE questions (
+  id TEXT PRIMARY KEY, step INTEGER NOT NULL, grp INTEGER NOT NULL, idx INTEGER NOT NULL, request_id TEXT NOT NULL)
+
+CREATE INDEX questions_by_step ON questions (step)
+
+-- `agreeing` tells of each answer, in order, whether it agrees with the most frequent one; that one is the label.
+CREATE TABLE votes (
+  question_id TEXT PRIMARY KEY, step INTEGER NOT NULL, share REAL NOT NULL, agreeing TEXT NOT NULL)
+
+CREATE INDEX votes_by_step ON votes (step)
+
+CREATE TABLE question_decisions (
+  question_id TEXT PRIMARY KEY, step INTEGER NOT NULL, reward REAL NOT NULL, admitted INTEGER NOT NULL,
+  reason TEXT NOT NULL)
+
+CREATE INDEX question_decisions_by_step ON question_decisions (step)
+
+INSERT INTO questions SELECT id, step, grp, idx, request_id FROM candidates
+  WHERE (SELECT json_extract(value, '$.curriculum.name') FROM meta WHERE key = 'config') = 'r-zero'
+
+INSERT INTO votes
+  SELECT candidate_id, step, pass_rate, replace(replace(scores, '1.0', 'true'), '0.0', 'false') FROM calibrations
+  WHERE candidate_id IN (SELECT id FROM questions)
+
+INSERT INTO question_decisions SELECT candidate_id, step, reward, admitted, reason FROM decisions
+  WHERE candidate_id IN (SELECT id FROM questions)
+
+DELETE FROM calibrations WHERE candidate_id IN (SELECT id FROM questions)
+
+DELETE FROM decisions WHERE candidate_id IN (SELECT id FROM questions)
+
+DELETE FROM candidates WHERE id IN (SELECT id FROM questions)
+"""
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = tuple(
-    tuple(script.strip().split("\n\n")) for script in (_FIRST, _TAGS, _EVALUATIONS, _PROVENANCE, _LOOKUPS)
+    tuple(script.strip().split("\n\n")) for script in (_FIRST, _TAGS, _EVALUATIONS, _PROVENANCE, _LOOKUPS, _QUESTIONS)
 )
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -1,4 +1,4 @@
-"""The run store: the journal plus candidates with all that befell them, the pool, the novelty cache, metrics."""
+"""The run store: the journal, what was proposed and what became of it, the pool, the novelty cache, metrics."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from evoenv.admission.novelty import Matrix, NoveltyCache
 from evoenv.pool.state import Difficulty, Member, PoolState
-from evoenv.records import Calibration, Candidate, Decision, Finding, Novelty, Review, ValidationReport, environment_id
-from evoenv.store.journal import STAGES, Asked, Journal, Purpose, SampleKey, Stage
+from evoenv.store.journal import STAGES, Asked, Purpose, SampleKey, Stage
 from evoenv.store.packing import pack_text, pack_vector, unpack_text, unpack_vector
+from evoenv.store.proposals import Proposals
 
 __all__ = ["STAGES", "Asked", "EnvironmentRecord", "Evaluation", "Purpose", "SampleKey", "Stage", "Store"]
 
@@ -47,186 +47,8 @@ class Evaluation:
     n: int
 
 
-class Store(Journal):
+class Store(Proposals):
     """One run's database. Made by `create`, `open` or `read`; write from one thread."""
-
-    # ----------------------------------------------------------------- candidates
-
-    def add_candidates(self, candidates: Iterable[Candidate], requests: Mapping[str, str]) -> None:
-        """`requests` names, by candidate, the request whose sample the response is."""
-        with self._database.transaction():
-            for item in candidates:
-                identity = None
-                if item.source is not None:
-                    identity = self.add_source(item.source)
-                self._database.execute(
-                    "INSERT OR IGNORE INTO candidates VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        item.id,
-                        item.step,
-                        item.group,
-                        item.index,
-                        requests[item.id],
-                        identity,
-                        json.dumps(item.parents),
-                    ),
-                )
-
-    def candidates(self, step: int) -> list[Candidate]:
-        """The candidates of a step, by group and index."""
-        rows = self._database.query(
-            "SELECT c.id, c.grp, c.idx, s.text, e.source, c.parents FROM candidates c "
-            "JOIN samples s ON s.request_id = c.request_id AND s.idx = c.idx "
-            "LEFT JOIN sources e ON e.environment_id = c.environment_id WHERE c.step = ? ORDER BY c.grp, c.idx",
-            (step,),
-        )
-        return [
-            Candidate(
-                id=name,
-                step=step,
-                group=group,
-                index=index,
-                response=unpack_text(text),
-                source=None if source is None else unpack_text(source),
-                parents=tuple(json.loads(parents)),
-            )
-            for name, group, index, text, source, parents in rows
-        ]
-
-    def count_candidates(self, before_step: int | None = None) -> int:
-        """All candidates, or those of earlier steps than `before_step`."""
-        if before_step is None:
-            return int(self._database.query("SELECT count(*) FROM candidates")[0][0])
-        return int(self._database.query("SELECT count(*) FROM candidates WHERE step < ?", (before_step,))[0][0])
-
-    def add_source(self, source: str) -> str:
-        identity = environment_id(source)
-        self._database.execute("INSERT OR IGNORE INTO sources VALUES (?, ?)", (identity, pack_text(source)))
-        return identity
-
-    def source(self, environment: str) -> str | None:
-        rows = self._database.query("SELECT source FROM sources WHERE environment_id = ?", (environment,))
-        return unpack_text(rows[0][0]) if rows else None
-
-    # ----------------------------------------------------------------- what befell them
-
-    def add_report(self, step: int, candidate_id: str, report: ValidationReport) -> None:
-        """Keep a candidate's verdict, and the codes of its findings to look it up by."""
-        findings = json.dumps([[finding.code, finding.message, finding.hint] for finding in report.findings])
-        with self._database.transaction():
-            written = self._database.execute(
-                "INSERT OR IGNORE INTO reports VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    candidate_id,
-                    step,
-                    report.layer,
-                    report.class_name,
-                    report.dialect,
-                    report.family,
-                    report.seconds,
-                    report.cpu_seconds,
-                    json.dumps(report.sandbox),
-                    pack_text(report.prompt_template),
-                    pack_text(findings),
-                ),
-            ).rowcount
-            if written:
-                self._database.execute_many(
-                    "INSERT OR IGNORE INTO finding_codes VALUES (?, ?, ?, ?)",
-                    [(candidate_id, finding.code, step, at) for at, finding in enumerate(report.findings)],
-                )
-
-    def reports(self, step: int) -> dict[str, ValidationReport]:
-        rows = self._database.query(
-            "SELECT candidate_id, layer, findings, class_name, dialect, prompt_template, family, seconds, cpu_seconds, "
-            "sandbox FROM reports WHERE step = ? ORDER BY candidate_id",
-            (step,),
-        )
-        return {
-            name: ValidationReport(
-                layer=layer,
-                findings=tuple(Finding(*fields) for fields in json.loads(unpack_text(findings))),
-                class_name=class_name,
-                dialect=dialect,
-                prompt_template=unpack_text(template),
-                family=family,
-                seconds=seconds,
-                cpu_seconds=cpu_seconds,
-                sandbox=tuple(json.loads(sandbox)),
-            )
-            for name, layer, findings, class_name, dialect, template, family, seconds, cpu_seconds, sandbox in rows
-        }
-
-    def add_reviews(self, step: int, reviews: Mapping[str, Sequence[Review]]) -> None:
-        """Verdicts; their texts are already there as samples of the request `<candidate>.review`."""
-        rows = [
-            (name, index, step, review.verdict) for name, found in reviews.items() for index, review in enumerate(found)
-        ]
-        self._database.execute_many("INSERT INTO reviews VALUES (?, ?, ?, ?)", rows)
-
-    def reviews(self, step: int) -> dict[str, tuple[Review, ...]]:
-        rows = self._database.query(
-            "SELECT r.candidate_id, r.verdict, s.text FROM reviews r "
-            "LEFT JOIN samples s ON s.request_id = r.candidate_id || '.review' AND s.idx = r.idx "
-            "WHERE r.step = ? ORDER BY r.candidate_id, r.idx",
-            (step,),
-        )
-        found: dict[str, tuple[Review, ...]] = {}
-        for name, verdict, text in rows:
-            found[name] = (*found.get(name, ()), Review(verdict, "" if text is None else unpack_text(text)))
-        return found
-
-    def add_calibrations(self, step: int, calibrations: Mapping[str, Calibration]) -> None:
-        rows = [(name, step, item.pass_rate, json.dumps(item.scores)) for name, item in calibrations.items()]
-        self._database.execute_many("INSERT INTO calibrations VALUES (?, ?, ?, ?)", rows)
-
-    def calibrations(self, step: int) -> dict[str, Calibration]:
-        rows = self._database.query(
-            "SELECT candidate_id, scores, pass_rate FROM calibrations WHERE step = ? ORDER BY candidate_id", (step,)
-        )
-        return {name: Calibration(tuple(json.loads(scores)), pass_rate) for name, scores, pass_rate in rows}
-
-    def add_novelties(self, step: int, novelties: Mapping[str, Novelty]) -> None:
-        rows = [
-            (name, step, item.similarity, item.novelty, item.batch_similarity, item.nearest)
-            for name, item in novelties.items()
-        ]
-        self._database.execute_many("INSERT INTO novelties VALUES (?, ?, ?, ?, ?, ?)", rows)
-
-    def novelties(self, step: int) -> dict[str, Novelty]:
-        rows = self._database.query(
-            "SELECT candidate_id, similarity, novelty, batch_similarity, nearest FROM novelties WHERE step = ? "
-            "ORDER BY candidate_id",
-            (step,),
-        )
-        return {name: Novelty(*fields) for name, *fields in rows}
-
-    def add_decisions(self, step: int, decisions: Iterable[Decision]) -> None:
-        rows = [
-            (d.candidate_id, step, d.layer, d.q_val, d.reward, int(d.admitted), d.reason, d.similarity_at_admission)
-            for d in decisions
-        ]
-        self._database.execute_many("INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-
-    def decisions(self, step: int) -> list[Decision]:
-        rows = self._database.query(
-            "SELECT candidate_id, layer, q_val, reward, admitted, reason, similarity_at_admission FROM decisions "
-            "WHERE step = ? ORDER BY candidate_id",
-            (step,),
-        )
-        return [
-            Decision(name, layer, q_val, reward, bool(admitted), reason, similarity)
-            for name, layer, q_val, reward, admitted, reason, similarity in rows
-        ]
-
-    def layer_counts(self, step: int) -> dict[int, int]:
-        """How many candidates of a step have come to which layer so far; cheap enough to be asked again and again."""
-        return dict(self._database.query("SELECT layer, count(*) FROM reports WHERE step = ? GROUP BY layer", (step,)))
-
-    def fate_counts(self, step: int) -> dict[str, int]:
-        """How many candidates of a step met which fate."""
-        rows = self._database.query("SELECT reason, count(*) FROM decisions WHERE step = ? GROUP BY reason", (step,))
-        return dict(rows)
 
     # ----------------------------------------------------------------- the pool and the novelty cache
 
