@@ -57,7 +57,7 @@ class ValidationReport:
     class_name: str | None = None
     dialect: Dialect | None = None
     prompt_template: str = ""
-    """What novelty embeds as u: the class attribute, or a rendered prompt where there is none."""
+    """What novelty embeds as u: the class attribute, or a rendered prompt if there is none."""
     family: str | None = None
     """The scorer family that L5 told by behaviour: exact, graded or feasibility."""
     seconds: float = 0.0
@@ -85,12 +85,12 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a response earned: `format_ok` is False where no final answer could be cut out of it."""
+    """What a response earned: `format_ok` is False if no final answer could be cut out of it."""
 
     value: float
     format_ok: bool = True
     failure: str | None = None
-    """Why the scorer died, where it did; the value is 0 then."""
+    """Why the scorer died, if it did; the value is 0 then."""
 
 
 # --------------------------------------------------------------------------- the policy
@@ -116,7 +116,7 @@ class Request:
     stop: tuple[str, ...] = ()
     seed: int = 0
     wanted: tuple[int, ...] = ()
-    """Indices still wanted, where the others are kept from before a stop; empty: all `count`. A hint: a policy whose
+    """Indices still wanted, if the others are kept from before a stop; empty: all `count`. A hint: a policy whose
     samples depend on one another may draw them all again."""
 
 

@@ -76,7 +76,7 @@ _VERSIONED = ("evoenv", "torch", "transformers", "numpy", "msgspec")
 
 
 def create(directory: Path, config: Config) -> tuple[Store, Config]:
-    """A new run with its resolved configuration written down."""
+    """Begin a run, with its resolved configuration written down."""
     store = Store.create(directory, to_mapping(config), versions())
     try:
         _write_config(directory, config)
@@ -87,7 +87,7 @@ def create(directory: Path, config: Config) -> tuple[Store, Config]:
 
 
 def reopen(directory: Path, overrides: Iterable[str] = ()) -> tuple[Store, Config]:
-    """An existing run as it was configured; `overrides` and edits of config.toml only where they may change."""
+    """Open an existing run as it was configured; `overrides` and edits of config.toml may only change MAY_CHANGE."""
     store = Store.open(directory)
     try:
         begun = load_config(store.meta("config"))
@@ -106,15 +106,15 @@ def reopen(directory: Path, overrides: Iterable[str] = ()) -> tuple[Store, Confi
 
 
 def versions() -> dict[str, str]:
-    """What the run was made with; read from package metadata, so that nothing heavy is imported."""
-    found = {"python": platform.python_version()}
-    for name in _VERSIONED:
+    """Tell what the run is made with; read from package metadata, so that nothing heavy is imported."""
+    packages = {"python": platform.python_version()}
+    for package in _VERSIONED:
         try:
-            found[name] = metadata.version(name)
+            packages[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
     prompts = (*GENERATOR_PROMPTS.values(), REVIEW_PROMPT, SOLVER_PROMPT)
-    return {**found, "prompts": ", ".join(prompts)}
+    return {**packages, "prompts": ", ".join(prompts)}
 
 
 def config_toml(config: Config) -> str:
@@ -165,9 +165,9 @@ def prepare(
     observer: Observer | None = None,
     training: bool = True,
 ) -> Run:
-    """Everything in place for the next step: the originals entered, the caches filled, the policy restored.
+    """Put everything in place for the next step: enter the originals, fill the caches, restore the policy.
 
-    `originals` are sources by name, those of `curriculum.environments` where None; a run that has its pool already
+    `originals` are sources by name, those of `curriculum.environments` if None; a run that has its pool already
     keeps it.
     """
     curriculum = curriculum_of(config)
@@ -245,7 +245,7 @@ def advance(run: Run, steps: int | None = None) -> Sequence[StepSummary]:
 
 
 def _enter_originals(store: Store, workers: WorkerPool, embedder: Embedder, originals: Mapping[str, str]) -> None:
-    """The first P, S and C. One transaction: a run never has half its originals."""
+    """Enter the first P, S and C. One transaction: a run never has half its originals."""
     if not originals:
         raise InputError("a run needs at least one original environment; none was given")
     templates = {name: _template(name, source, workers) for name, source in originals.items()}
@@ -262,17 +262,17 @@ def _enter_originals(store: Store, workers: WorkerPool, embedder: Embedder, orig
 
 
 def _embed_imported(store: Store, workers: WorkerPool, embedder: Embedder) -> None:
-    """Vectors for what `evoenv import` put into the pool: novelty is measured against all that was ever admitted."""
-    sources = {name: store.source(name) or "" for name in store.without_vectors()}
+    """Embed what `evoenv import` put into the pool: novelty is measured against all that was ever admitted."""
+    sources = {source_id: store.source(source_id) or "" for source_id in store.without_vectors()}
     if not sources:
         return
-    prompts = embedder.embed([_template(name, source, workers) for name, source in sources.items()])
+    prompts = embedder.embed([_template(source_id, source, workers) for source_id, source in sources.items()])
     codes = embedder.embed([clean_generate_body(source) for source in sources.values()])
-    store.add_vectors({name: (prompts[row], codes[row]) for row, name in enumerate(sources)})
+    store.add_vectors({source_id: (prompts[row], codes[row]) for row, source_id in enumerate(sources)})
 
 
 def _template(name: str, source: str, workers: WorkerPool) -> str:
-    """What novelty embeds as u: the class attribute, or a rendered prompt where there is none."""
+    """Return what novelty embeds as u: the class attribute, or a rendered prompt if there is none."""
     with workers.worker(source) as worker:
         if worker.failure is not None:
             raise InputError(f"the original environment {name} does not load: {worker.failure.message}")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evoenv.config import CurriculumConfig
 from evoenv.curricula.dapo import overlong_penalty, shaped_rewards
 from evoenv.curricula.equivalence import majority, same_answer
-from evoenv.curricula.problems import Problem, grade, numbered
+from evoenv.curricula.problems import TrainingProblem, grade, numbered
 from evoenv.curricula.r_zero import challenger_reward, count_votes, fate, label_of, solver_reward
 from evoenv.curricula.repetition import cluster_sizes, sentence_bleu
 from evoenv.prompts.challenger import extract_question
@@ -76,7 +76,7 @@ def test_dapo_rewards_are_one_up_or_down_plus_the_penalty() -> None:
 
 @given(st.integers(1, 9), st.integers(0, 40), st.integers(0, 3))
 def test_every_pass_over_the_problems_uses_each_once_wherever_reading_starts(count: int, first: int, seed: int) -> None:
-    problems = [Problem(f"p{index}", "", "") for index in range(count)]
+    problems = [TrainingProblem(f"p{index}", "", "") for index in range(count)]
     whole = numbered(problems, 0, seed, 60)
     assert numbered(problems, first, seed, 60 - first) == whole[first:]
     for begin in range(0, 60 - count, count):

@@ -13,7 +13,7 @@ _GROUPED = re.compile(r"[0-9]{1,3}(,[0-9]{3})*", re.ASCII)
 
 
 def canonical(answer: str) -> str | Fraction:
-    """The answer in a form that equal answers share: an exact number where it is one, else the text made plain."""
+    """Return the answer in a form that equal answers share: an exact number if it is one, else the text made plain."""
     text = " ".join(answer.split()).strip("$ ").removesuffix(".").replace("\\,", "").replace("\u2212", "-").casefold()
     if len(text) <= LONGEST_NUMBER:
         number = _number(_FRACTION.sub(r"\1\2/\3", text).replace("--", ""))
@@ -33,12 +33,12 @@ def _number(text: str) -> Fraction | None:
     return Fraction(f"{match[1]}{match[2].replace(',', '')}{match[3] or ''}")
 
 
-def same_answer(one: str, other: str) -> bool:
-    return canonical(one) == canonical(other)
+def same_answer(given: str, expected: str) -> bool:
+    return canonical(given) == canonical(expected)
 
 
 def majority(answers: Sequence[str | None]) -> tuple[str | None, int]:
-    """The most frequent answer, as it was first written, and how often it was given; the earliest among equals.
+    """Return the most frequent answer, as it was first written, and how often it was given; the earliest among equals.
 
     None stands for a response without an answer: it votes for nothing.
     """

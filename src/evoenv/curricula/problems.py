@@ -20,20 +20,20 @@ from evoenv.store.store import Asked
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class TrainingProblem:
     id: str
     text: str
     answer: str
 
 
-def read_problems(path: Path, problem_field: str, answer_field: str) -> list[Problem]:
-    """The problems of a JSONL file, in order; every line is checked before any of them is used."""
+def read_problems(path: Path, problem_field: str, answer_field: str) -> list[TrainingProblem]:
+    """Read the problems of a JSONL file, in order; every line is checked before any of them is used."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"cannot read the problems {path}: {reason}; expected a JSONL file") from error
-    problems: list[Problem] = []
+    problems: list[TrainingProblem] = []
     for number, line in enumerate(lines, 1):
         if line.strip():
             problems.append(_problem(line, f"{path}:{number}", f"p{number:06d}", problem_field, answer_field))
@@ -42,28 +42,28 @@ def read_problems(path: Path, problem_field: str, answer_field: str) -> list[Pro
     return problems
 
 
-def _problem(line: str, place: str, name: str, problem_field: str, answer_field: str) -> Problem:
+def _problem(line: str, location: str, problem_id: str, problem_field: str, answer_field: str) -> TrainingProblem:
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{place}: not JSON ({error}); expected one object per line") from error
+        raise InputError(f"{location}: not JSON ({error}); expected one object per line") from error
     values: list[str] = []
     for key, setting in ((problem_field, "problem_field"), (answer_field, "answer_field")):
         value = entry.get(key) if isinstance(entry, dict) else None
         if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
             has = ", ".join(sorted(entry)) if isinstance(entry, dict) else type(entry).__name__
             raise InputError(
-                f"{place}: no text or number under {key!r} (it has: {has}); name the field with curriculum.{setting}"
+                f"{location}: no text or number under {key!r} (it has: {has}); name the field with curriculum.{setting}"
             )
         values.append(str(value))
-    return Problem(name, *values)
+    return TrainingProblem(problem_id, *values)
 
 
-def answer_problems(run: Run, step: int, problems: Mapping[int, Problem]) -> list[str]:
+def answer_problems(run: Run, step: int, problems: Mapping[int, TrainingProblem]) -> list[str]:
     """Sample a group of responses to each problem, grade and store them; return the ids of the requests.
 
-    A problem that is too long to be asked has no request.
-    The keys number the groups of the step. Asked again after a stop, only what is missing is sampled.
+    The keys of `problems` number the groups of the step; a problem that is too long to be asked has no request. Asked
+    again after a stop, only what is missing is sampled.
     """
     config = run.config.solver
     asked: list[Asked] = []
@@ -98,22 +98,22 @@ def answer_problems(run: Run, step: int, problems: Mapping[int, Problem]) -> lis
 
 
 def grade(response: str, answer: str) -> Score:
-    """1 for the right answer, however it is written; 0 for any other, and for none."""
+    """Give 1 for the right answer, however it is written; 0 for any other, and for none."""
     given = extract_answer(response)
     if given is None:
         return Score(0.0, format_ok=False)
     return Score(float(same_answer(given, answer)))
 
 
-def numbered(problems: Sequence[Problem], first: int, seed: int, count: int) -> list[Problem]:
-    """Problems `first` to `first + count` of an endless stream: pass after pass over all, each newly shuffled."""
-    found: list[Problem] = []
-    order: list[Problem] = []
+def numbered(problems: Sequence[TrainingProblem], first: int, seed: int, count: int) -> list[TrainingProblem]:
+    """Draw problems `first` to `first + count` of an endless stream: pass after pass over all, each newly shuffled."""
+    drawn: list[TrainingProblem] = []
+    order: list[TrainingProblem] = []
     current = -1
     for position in range(first, first + count):
-        epoch, place = divmod(position, len(problems))
+        epoch, row = divmod(position, len(problems))
         if epoch != current:
             current, order = epoch, list(problems)
             random.Random(derive_seed(seed, "problems", epoch)).shuffle(order)
-        found.append(order[place])
-    return found
+        drawn.append(order[row])
+    return drawn

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from evoenv.admission.calibration import FULLY_RIGHT
 from evoenv.config import CurriculumConfig
 from evoenv.curricula.equivalence import majority, same_answer
-from evoenv.curricula.problems import Problem, answer_problems
+from evoenv.curricula.problems import TrainingProblem, answer_problems
 from evoenv.curricula.repetition import cluster_sizes
 from evoenv.environment.answers import extract_answer
 from evoenv.ids import CandidateId, GeneratorRequestId, VoteRequestId
@@ -210,7 +210,7 @@ def solve_admitted(run: Run, step: int, texts: Mapping[str, str | None], votes: 
     began = time.perf_counter()
     samples = run.store.samples(step, "calibrate")
     problems = [
-        Problem(question_id, texts[question_id] or "", label_of(question_id, votes[question_id], samples))
+        TrainingProblem(question_id, texts[question_id] or "", label_of(question_id, votes[question_id], samples))
         for question_id in choose(run.store, step, run.config.solver.prompts, run.seed)
     ]
     request_ids = answer_problems(run, step, dict(enumerate(problems)))

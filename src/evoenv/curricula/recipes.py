@@ -11,6 +11,6 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 
 
-def recipe(name: str) -> dict[str, Any]:
-    """What is laid over a preset, and under a user's own file and flags, for the curriculum `name`."""
-    return RECIPES.get(name, {})
+def recipe(curriculum: str) -> dict[str, Any]:
+    """Return what is laid over a preset, and under a user's own file and flags, for a curriculum."""
+    return RECIPES.get(curriculum, {})

@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 ORDERS = 4
 SMOOTHING = 0.1
-"""Chen and Cherry's method 1: this many matches where an order has none."""
+"""Chen and Cherry's method 1: this many matches for an order that has none."""
 
 
 def sentence_bleu(reference: Sequence[str], hypothesis: Sequence[str]) -> float:
-    """BLEU-4 of one hypothesis against one reference, smoothed; 0 where no word is shared."""
+    """BLEU-4 of one hypothesis against one reference, smoothed; 0 if no word is shared."""
     return _bleu(_ngrams(reference), _ngrams(hypothesis))
 
 
@@ -39,7 +39,7 @@ def _bleu(reference: NGrams, hypothesis: NGrams) -> float:
 
 
 def cluster_sizes(questions: Sequence[str], threshold: float) -> list[int]:
-    """For each question, how many are in its cluster.
+    """Return, for each question, how many are in its cluster.
 
     Agglomerative clustering with average linkage over 1 − BLEU: the two nearest clusters are merged for as long as
     they are nearer than `threshold`.
@@ -53,11 +53,11 @@ def cluster_sizes(questions: Sequence[str], threshold: float) -> list[int]:
             sums[i][j] = sums[j][i] = 1.0 - _bleu(counted[j], counted[i])
     members: dict[int, list[int]] = {index: [index] for index in range(count)}
     while len(members) > 1:
-        names = list(members)
+        clusters = list(members)
         nearest, a, b = min(
             (sums[i][j] / (len(members[i]) * len(members[j])), i, j)
-            for position, i in enumerate(names)
-            for j in names[position + 1 :]
+            for position, i in enumerate(clusters)
+            for j in clusters[position + 1 :]
         )
         if nearest >= threshold:
             break
@@ -67,7 +67,7 @@ def cluster_sizes(questions: Sequence[str], threshold: float) -> list[int]:
                 sums[a][other] += sums[b][other]
                 sums[other][a] = sums[a][other]
     sizes = [0] * count
-    for found in members.values():
-        for index in found:
-            sizes[index] = len(found)
+    for cluster in members.values():
+        for index in cluster:
+            sizes[index] = len(cluster)
     return sizes

@@ -32,7 +32,7 @@ class Difficulty:
         return replace(self, right=self.right + right, total=self.total + total)
 
     def advanced(self, responses_per_prompt: int) -> Difficulty:
-        """From 8·n samples on: one level up where 90% were right; the counters start again either way."""
+        """From 8·n samples on: one level up if 90% were right; the counters start again either way."""
         if self.total < ADVANCE_GROUPS * responses_per_prompt:
             return self
         return Difficulty(self.level + (self.right >= ADVANCE_ACCURACY * self.total - _ROUNDING))
@@ -101,7 +101,7 @@ class PoolState:
 
 def start(originals: Iterable[str]) -> PoolState:
     """The pool before the first step: the originals, active and serving as examples."""
-    return PoolState({name: Member(name, original=True) for name in originals})
+    return PoolState({environment_id: Member(environment_id, original=True) for environment_id in originals})
 
 
 def draw(
@@ -115,25 +115,24 @@ def draw(
     choices = (*state.active, *just_admitted)
     draws: list[Draw] = []
     for index in range(count):
-        name = choices[derive_seed(run_seed, "draw", step, index) % len(choices)]
-        draws.append(
-            Draw(name, instance_seed(run_seed, name, step, index), _level(state, name, step, index, run_seed, config))
-        )
+        environment_id = choices[derive_seed(run_seed, "draw", step, index) % len(choices)]
+        seed = instance_seed(run_seed, environment_id, step, index)
+        draws.append(Draw(environment_id, seed, _level(state, environment_id, step, index, run_seed, config)))
     return tuple(draws)
 
 
-def instance_seed(run_seed: int, environment: str, step: int, index: int, attempt: int = 0) -> int:
+def instance_seed(run_seed: int, environment_id: str, step: int, index: int, attempt: int = 0) -> int:
     """The seed of a training instance; a further attempt replaces one whose generation failed."""
-    return derive_seed(run_seed, environment, "train", step, index, attempt)
+    return derive_seed(run_seed, environment_id, "train", step, index, attempt)
 
 
-def _level(state: PoolState, name: str, step: int, index: int, run_seed: int, config: SolverConfig) -> int:
+def _level(state: PoolState, environment_id: str, step: int, index: int, run_seed: int, config: SolverConfig) -> int:
     if config.difficulty_rule == "fixed":
         return config.difficulty
-    member = state.members.get(name)
+    member = state.members.get(environment_id)
     top = member.difficulty.level if member else 0
     lowest = max(0, top - LEVELS_BACK)
-    return lowest + derive_seed(run_seed, name, "level", step, index) % (top - lowest + 1)
+    return lowest + derive_seed(run_seed, environment_id, "level", step, index) % (top - lowest + 1)
 
 
 def starting_level(config: SolverConfig) -> int:
@@ -146,19 +145,19 @@ def after_step(
 ) -> PoolState:
     """Enter the admitted into P and C, count an epoch for every environment sampled, move adaptive levels."""
     members = dict(state.members)
-    for name in admitted:
-        if name in members:
-            raise ValueError(f"pool: environment {name} is admitted a second time")
-        members[name] = Member(name)
+    for environment_id in admitted:
+        if environment_id in members:
+            raise ValueError(f"pool: environment {environment_id} is admitted a second time")
+        members[environment_id] = Member(environment_id)
     sampled: dict[str, Difficulty] = {}
     for outcome in outcomes:
         difficulty = sampled.get(outcome.environment_id, members[outcome.environment_id].difficulty)
         if outcome.difficulty == difficulty.level:
             difficulty = difficulty.seen(outcome.right, outcome.total)
         sampled[outcome.environment_id] = difficulty
-    for name, difficulty in sampled.items():
-        member = members[name]
-        members[name] = replace(member, epochs=member.epochs + 1, difficulty=difficulty.advanced(responses_per_prompt))
+    for environment_id, difficulty in sampled.items():
+        member, moved = members[environment_id], difficulty.advanced(responses_per_prompt)
+        members[environment_id] = replace(member, epochs=member.epochs + 1, difficulty=moved)
     return PoolState(members)
 
 
@@ -166,7 +165,7 @@ def rotate(state: PoolState, step: int, config: PoolConfig) -> tuple[PoolState, 
     """Every `rotate_every` steps, retire what was used in `max_epochs` epochs; the new state and who left.
 
     Generated environments leave first, then originals, the most used first: each original only while its
-    leaving keeps the originals' share of P at the floor. The least used stay where the pool would fall below
+    leaving keeps the originals' share of P at the floor. The least used stay if the pool would fall below
     its smallest size.
     """
     if step % config.rotate_every:
@@ -186,6 +185,6 @@ def rotate(state: PoolState, step: int, config: PoolConfig) -> tuple[PoolState, 
         size -= 1
         retired.append(item.id)
     members = dict(state.members)
-    for name in retired:
-        members[name] = replace(members[name], active=False)
+    for environment_id in retired:
+        members[environment_id] = replace(members[environment_id], active=False)
     return PoolState(members), tuple(retired)

@@ -132,7 +132,7 @@ def fits_solver(run: Run, instance: Instance | None) -> bool:
 
 
 def _calibration_requests(run: Run, case: _Case) -> list[Asked]:
-    """One response per instance; one that could not be made, or is too long to be shown, scores 0 unasked."""
+    """Ask for one response per instance; one that could not be made, or is too long to be shown, scores 0 unasked."""
     config = run.config.solver
     return [
         Asked(
@@ -183,7 +183,7 @@ def _scores(run: Run, step: int, cases: Sequence[_Case], said: Mapping[SampleKey
 def score_responses(
     run: Run, source: str, responses: Mapping[SampleKey, tuple[int, int, str]]
 ) -> dict[SampleKey, Score]:
-    """Scores of (seed, difficulty, response) by key; a response without a final answer scores 0."""
+    """Score (seed, difficulty, response) by key; a response without a final answer scores 0."""
     scores: dict[SampleKey, Score] = {}
     items: list[tuple[int, int, str]] = []
     asked: list[SampleKey] = []

@@ -15,7 +15,7 @@ PROBES_SHOWN = (("changed", 6), ("foreign", 1), ("flooded", 2), ("malformed", 2)
 
 
 def review_instances(worker: EnvironmentWorker, seeds: tuple[int, int], level: int) -> tuple[Instance, ...]:
-    """Two instances; the first at level 0: small enough to be traced by hand."""
+    """Draw two instances; the first at level 0: small enough to be traced by hand."""
     drawn = [*worker.instances([seeds[0]], 0), *worker.instances([seeds[1]], level)]
     return tuple(instance for instance in drawn if instance is not None)
 
@@ -23,31 +23,31 @@ def review_instances(worker: EnvironmentWorker, seeds: tuple[int, int], level: i
 def review_probes(
     sandbox: Sandbox, source: str, worker: EnvironmentWorker, instances: Sequence[Instance]
 ) -> tuple[Probe, ...]:
-    """The reference of each instance and a choice of wrong answers, with their scores."""
+    """Score the reference of each instance and a choice of wrong answers."""
     drawn = [Drawn(item.seed, item.difficulty, item.prompt, item.latent, item.reference) for item in instances]
     evidence = Evidence(worker, lambda **options: sandbox.open(source, **options), drawn=drawn)
     solved, _, _ = probes.solve(evidence, drawn)
-    found = [Probe("the reference", one.text, 1.0) for one in solved]
+    shown = [Probe("the reference", answer.text, 1.0) for answer in solved]
     wrong = probes.wrong_answers(evidence, solved, probes.answer_options(solved))
     for kind, count in PROBES_SHOWN:
         scored = [probe for probe in getattr(wrong, kind) if probe.score is not None]
-        found += [Probe(probe.kind.replace(":", ": "), probe.text, probe.score or 0.0) for probe in scored[:count]]
-    return tuple(found)
+        shown += [Probe(probe.kind.replace(":", ": "), probe.text, probe.score or 0.0) for probe in scored[:count]]
+    return tuple(shown)
 
 
 def fitting_review(
     source: str,
     instances: Sequence[Instance],
-    found: Sequence[Probe],
+    probes_shown: Sequence[Probe],
     tokens: Callable[[Sequence[Message]], int],
     limit: int,
 ) -> tuple[Message, ...] | None:
-    """The review prompt, with fewer instances and probes where it would be too long.
+    """Build the review prompt, with fewer instances and probes if it would be too long.
 
-    None where not even the source fits: such an environment goes without reviews, which refuses it.
+    Return None if not even the source fits: such an environment goes without reviews, which refuses it.
     """
-    for shown, probed in ((instances, found), (instances[:1], found), (instances[:1], ())):
-        messages = review_messages(source, shown, probed)
+    for fewer, answers in ((instances, probes_shown), (instances[:1], probes_shown), (instances[:1], ())):
+        messages = review_messages(source, fewer, answers)
         if tokens(messages) <= limit:
             return messages
     return None

@@ -57,7 +57,7 @@ def synthesise(run: Run, step: int, pool: PoolState) -> Proposed:
 
 
 def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked], dict[str, tuple[str, ...]]]:
-    """One request per generator prompt, and the parents of its candidates."""
+    """Build one request per generator prompt; return with them the parents of their candidates."""
     config = run.config.generator
     examples = pool.few_shot
     vectors = run.cache.joint_vectors(examples)
@@ -85,7 +85,7 @@ def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked
 
 
 def group_sizes(config: Config, proposed: int) -> list[int]:
-    """Candidates per prompt of a step before which `proposed` were made: all full, unless `run.candidates` ends it."""
+    """Divide a step's candidates among its prompts: all full, unless `run.candidates` less `proposed` is fewer."""
     size, prompts = config.generator.candidates_per_prompt, config.generator.prompts
     if not config.run.candidates:
         return [size] * prompts
@@ -94,7 +94,7 @@ def group_sizes(config: Config, proposed: int) -> list[int]:
 
 
 def _fitting_prompt(run: Run, examples: list[Example]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
-    """The prompt with as many of the examples as the limit holds, and the ids of those it shows."""
+    """Build the prompt with as many of the examples as the limit holds; return with it the ids of those it shows."""
     config = run.config.generator
     for count in range(len(examples), -1, -1):
         messages, example_ids = generator_messages(examples[:count], config.prompt, config.max_prompt_tokens)
@@ -121,7 +121,7 @@ def candidate_of(sample: Sample, parents: tuple[str, ...]) -> Candidate:
 
 
 def funnel(proposed: Proposed) -> dict[str, float]:
-    """How many candidates passed each layer."""
+    """Count the candidates that passed each layer."""
     layers = [report.layer for report in proposed.reports.values()]
     counts = {f"funnel/l{layer}": float(sum(reached >= layer for reached in layers)) for layer in range(1, LAYERS + 1)}
     return {"funnel/candidates": float(len(layers)), **counts}

@@ -82,7 +82,7 @@ class Store(Proposals):
         )
         return [
             EnvironmentRecord(
-                id=identity,
+                id=environment_id,
                 name=name,
                 original=bool(original),
                 active=bool(active),
@@ -93,17 +93,17 @@ class Store(Proposals):
                 level=level,
                 tags=frozenset(json.loads(tags)),
             )
-            for identity, name, original, active, candidate, admitted, retired, epochs, level, tags in rows
+            for environment_id, name, original, active, candidate, admitted, retired, epochs, level, tags in rows
         ]
 
     def add_provenance(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
         """What environments brought along from elsewhere, by id."""
-        rows = [(name, pack_text(json.dumps(data))) for name, data in facts.items()]
+        rows = [(environment_id, pack_text(json.dumps(data))) for environment_id, data in facts.items()]
         self._database.execute_many("INSERT OR REPLACE INTO provenance VALUES (?, ?)", rows)
 
     def provenance(self) -> dict[str, dict[str, Any]]:
         rows = self._database.query("SELECT environment_id, data FROM provenance")
-        return {name: json.loads(unpack_text(data)) for name, data in rows}
+        return {environment_id: json.loads(unpack_text(data)) for environment_id, data in rows}
 
     def pool(self) -> PoolState:
         """The pool as the last finished step left it."""
@@ -112,16 +112,16 @@ class Store(Proposals):
         )
         return PoolState(
             {
-                name: Member(name, bool(original), bool(active), epochs, Difficulty(level, right, total))
-                for name, original, active, epochs, level, right, total in rows
+                member_id: Member(member_id, bool(original), bool(active), epochs, Difficulty(level, right, total))
+                for member_id, original, active, epochs, level, right, total in rows
             }
         )
 
     def update_pool(self, step: int, before: PoolState, after: PoolState) -> None:
         """Write what changed between two states; members that are new must have been entered."""
         rows: list[tuple[Any, ...]] = []
-        for name, member in after.members.items():
-            old = before.members.get(name)
+        for environment_id, member in after.members.items():
+            old = before.members.get(environment_id)
             if old != member:
                 level = member.difficulty
                 left = (old is None or old.active) and not member.active
@@ -133,7 +133,7 @@ class Store(Proposals):
                         level.right,
                         level.total,
                         step if left else None,
-                        name,
+                        environment_id,
                     )
                 )
         self._database.execute_many(
@@ -144,27 +144,31 @@ class Store(Proposals):
 
     def add_vectors(self, vectors: Mapping[str, tuple[Matrix, Matrix]]) -> None:
         """Prompt and code embeddings by environment id."""
-        rows = [(name, pack_vector(prompt), pack_vector(code)) for name, (prompt, code) in vectors.items()]
+        rows = [
+            (environment_id, pack_vector(prompt), pack_vector(code))
+            for environment_id, (prompt, code) in vectors.items()
+        ]
         self._database.execute_many("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", rows)
 
-    def vectors(self, environments: Sequence[str]) -> tuple[Matrix, Matrix]:
+    def vectors(self, environment_ids: Sequence[str]) -> tuple[Matrix, Matrix]:
         """Prompt and code embeddings as rows, in the order asked for."""
-        found: dict[str, tuple[bytes, bytes]] = {}
-        for start in range(0, len(environments), 500):
-            part = environments[start : start + 500]
+        packed: dict[str, tuple[bytes, bytes]] = {}
+        for start in range(0, len(environment_ids), 500):
+            part = environment_ids[start : start + 500]
             marks = ",".join("?" * len(part))
-            for name, prompt, code in self._database.query(
+            for environment_id, prompt, code in self._database.query(
                 f"SELECT environment_id, prompt, code FROM vectors WHERE environment_id IN ({marks})", part
             ):
-                found[name] = (prompt, code)
-        return _rows([found[name][0] for name in environments]), _rows([found[name][1] for name in environments])
+                packed[environment_id] = (prompt, code)
+        ordered = [packed[environment_id] for environment_id in environment_ids]
+        return _rows([prompt for prompt, _ in ordered]), _rows([code for _, code in ordered])
 
     def without_vectors(self) -> list[str]:
         """Environments that were imported and not embedded yet, in order of admission."""
         rows = self._database.query(
             "SELECT id FROM environments WHERE id NOT IN (SELECT environment_id FROM vectors) ORDER BY position"
         )
-        return [name for (name,) in rows]
+        return [environment_id for (environment_id,) in rows]
 
     def novelty_cache(self, dimension: int) -> NoveltyCache:
         """C, rebuilt: the vectors of every environment ever admitted."""
