@@ -192,7 +192,7 @@ class CurriculumConfig(Section, frozen=True):
 
     name: Literal["evoenv", "untrained", "fixed", "rlve", "dapo", "r-zero"] = "evoenv"
     environments: str = "seeds"
-    """What a run starts from (evoenv) or trains on (fixed, rlve): `seeds`, `corpus:train`, `corpus:train:40` (so many
+    """What a run starts from (evoenv) or trains on (fixed, rlve): `seeds`, `corpus:train`, `corpus:train:40` (forty
     programs of the procedural author), a file, a folder of files, or a run directory (its active pool)."""
     problems: str = ""
     """dapo: a JSONL file of problems and answers."""

@@ -39,7 +39,7 @@ SMALL = ("--preset", "tiny-test", "--suite", "seeds", "--difficulties", "0", "--
         (["--instances", "0"], "--instances is 0"),
         (["--difficulties", "0,0"], "--difficulties is '0,0'"),
         (["--temperature", "-1"], "--temperature is -1"),
-        (["--suite", "nowhere"], "no suite 'nowhere'"),
+        (["--suite", "nowhere"], "there is no 'nowhere'"),
         (["--suite", "corpus:test"], "no split 'test'"),
         (["--suite", "missing.jsonl"], "missing.jsonl"),
         (["--suite", "math:missing.jsonl"], "cannot read missing.jsonl"),

@@ -112,13 +112,15 @@ def test_a_folder_is_read_in_order_and_each_content_once(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("nowhere", "no suite 'nowhere'; expected seeds"),
+        ("nowhere", "suite: there is no 'nowhere'; expected `seeds`"),
         ("corpus:test", "no split 'test'; expected train, basic, paired, held-out or near, as in corpus:held-out"),
         ("run:{tmp}", "there is no run in"),
+        ("corpus", "name a split of the corpus: train"),
+        ("corpus:train:0", "expected 1 to 99999"),
         ("{tmp}", "holds no environment file"),
         ("{tmp}/image.py", "not UTF-8"),
         ("{tmp}/rows.csv", "evoenv eval convert"),
-        ("x\0y", "cannot read|no suite"),
+        ("x\0y", "cannot read|there is no"),
     ],
 )
 def test_what_is_no_suite_is_refused_in_words(tmp_path: Path, text: str, words: str) -> None:

@@ -44,7 +44,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> ScriptedPolicy:
         ([], "eval needs --model M or --run DIR"),
         (["--model", "m", "--run", "r", "--suite", "seeds"], "eval needs --model M or --run DIR"),
         (["--model", "m"], "eval needs --suite S"),
-        (["--model", "m", "--suite", "nowhere"], "no suite 'nowhere'; expected seeds"),
+        (["--model", "m", "--suite", "nowhere"], "there is no 'nowhere'; expected `seeds`"),
         (["--model", "m", "--suite", "seeds", "--samples", "0"], "--samples is 0"),
         (["--model", "m", "--suite", "seeds", "--temperature", "-1"], "--temperature is -1"),
         (["--model", "m", "--suite", "seeds", "--temperature", "nan"], "--temperature is nan"),

@@ -21,11 +21,13 @@ from exchange_support import (
 )
 
 from evoenv.engines.scripted import ScriptedPolicy
+from evoenv.environment.files import join_controller
 from evoenv.environment.seeds import seed_source
+from evoenv.environment.sets import SourceFiles
 from evoenv.exchange.folder import read_pool
 from evoenv.exchange.licences import recognise
 from evoenv.exchange.scorer.loading import load_scorer
-from evoenv.exchange.sources import join_controller, read_sources
+from evoenv.exchange.sources import read_sources
 from evoenv.records import environment_id
 from evoenv.sandbox.host import Sandbox
 
@@ -152,7 +154,7 @@ def test_misuse_is_one_line(folder: Path, tmp_path: Path, arguments: tuple[str, 
 def test_nothing_there_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     place = ("--pool", tmp_path / "pool")
-    assert "there is nothing at" in one_line(evoenv("import", tmp_path / "nowhere", *place, expect=2))
+    assert "there is no" in one_line(evoenv("import", tmp_path / "nowhere", *place, expect=2))
     assert "holds no environment" in one_line(evoenv("import", tmp_path / "empty", *place, expect=2))
 
 
@@ -254,5 +256,5 @@ def test_licences_are_told_by_their_text(tmp_path: Path) -> None:
         path.write_text(text)
         assert recognise(path) == name, name
     (tmp_path / "a.py").write_text("x = 1\n")
-    assert read_sources(tmp_path / "a.py")[0].licence == "see LICENSE"
-    assert read_sources(tmp_path / "a.py", licence="MIT")[0].licence == "MIT"
+    assert read_sources(SourceFiles(tmp_path / "a.py"))[0].licence == "see LICENSE"
+    assert read_sources(SourceFiles(tmp_path / "a.py"), licence="MIT")[0].licence == "MIT"

@@ -11,9 +11,10 @@ import pytest
 from peer_packages import Peer, blocks, own_scores, rows
 
 from evoenv.cli import main
+from evoenv.environment.sets import Seeds
 from evoenv.exchange.bundle import PoolEntry
 from evoenv.exchange.packages import requirements
-from evoenv.exchange.sources import seed_entries
+from evoenv.exchange.sources import read_sources
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(3600)]
 
@@ -96,7 +97,7 @@ def test_the_page_works_and_a_client_steps_a_real_server(tmp_path: Path) -> None
     asked = [
         (tests[at]["environment_id"], tests[at]["seed"], tests[at]["difficulty"], text[8:-9]) for at, text in given
     ]
-    scores = own_scores(seed_entries(), asked)
+    scores = own_scores(read_sources(Seeds()), asked)
     for (place, response), score, episode in zip(given, scores, found["episodes"], strict=True):
         assert episode["prompt"] == tests[place]["prompt"]
         assert episode["done"] == [False, True]

@@ -12,9 +12,10 @@ import pytest
 from peer_packages import ROOT, Peer, blocks, own_scores
 
 from evoenv.cli import main
+from evoenv.environment.reasoning_gym import Levels, dataset_source, read_datasets, title
+from evoenv.environment.sets import Seeds
 from evoenv.exchange.bundle import PoolEntry
-from evoenv.exchange.from_reasoning_gym import Levels, dataset_source, read_datasets, title
-from evoenv.exchange.sources import seed_entries
+from evoenv.exchange.sources import read_sources
 from evoenv.exchange.to_reasoning_gym import dataset_names, snake
 from evoenv.validation.l1_source import check_source
 
@@ -97,7 +98,7 @@ def test_the_page_works_out_and_in(tmp_path: Path) -> None:
     assert len(found) == 10 * 2 * 3
     assert [row[4] for row in found[::3]] == [1.0] * 20
     assert any(row[4] == 0.0 for row in found)
-    assert [row[4] for row in found] == own_scores(seed_entries(), [tuple(row[:4]) for row in found])
+    assert [row[4] for row in found] == own_scores(read_sources(Seeds()), [tuple(row[:4]) for row in found])
 
     # EvoEnv beside the library: the commands run in the library's own environment
     environment = peer.environment(PYTHONPATH=str(ROOT / "src"))

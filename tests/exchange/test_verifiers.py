@@ -10,7 +10,8 @@ import pytest
 from peer_packages import Peer, blocks, knowing, own_scores, rows
 
 from evoenv.cli import main
-from evoenv.exchange.sources import seed_entries
+from evoenv.environment.sets import Seeds
+from evoenv.exchange.sources import read_sources
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(3600)]
 
@@ -89,7 +90,7 @@ def test_every_command_of_the_page_works_and_scores_are_evoenvs(tmp_path: Path) 
     given = [(key, f"<answer>{text}</answer>") for key in tests for text in (known[key], "0", "1 2")]
     found = json.loads(peer.run_python(GRADE, given=given))
     asked = [(*split_key(key), response[8:-9]) for key, response in given]
-    assert found["scores"] == own_scores(seed_entries(), asked)
+    assert found["scores"] == own_scores(read_sources(Seeds()), asked)
     assert found["scores"][::3] == [1.0] * len(tests)
     assert any(score == 0.0 for score in found["scores"])
     allowed = {"environment_id", "environment", "seed", "difficulty", "prompt", "name", "idx"}

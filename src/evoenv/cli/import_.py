@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +30,7 @@ def add_parser(subparsers: Any) -> None:
         "source",
         metavar="SOURCE",
         help="an environment file, a folder of them, RLVE-Gym's Gym folder, a packed pool, an export, a run, `seeds`, "
-        "or reasoning-gym:NAME,NAME…",
+        "corpus:SPLIT:N, or reasoning-gym:NAME,NAME…",
     )
     place = parser.add_mutually_exclusive_group(required=True)
     place.add_argument("--pool", type=Path, metavar="DIR", help="a packed pool, new or to be added to")
@@ -81,12 +80,6 @@ def check_place(arguments: argparse.Namespace) -> None:
 def read_source_entries(arguments: argparse.Namespace, modules: tuple[str, ...]) -> list[PoolEntry]:
     from evoenv.exchange.bundle import read_entries
 
-    scheme, colon, names = arguments.source.partition(":")
-    if scheme == "reasoning-gym" and colon:
-        other_suite = importlib.import_module("evoenv.exchange.from_reasoning_gym")
-        chosen = [name for name in names.split(",") if name]
-        found: list[PoolEntry] = other_suite.read_datasets(chosen, origin=arguments.origin, licence=arguments.licence)
-        return found
     return read_entries(
         arguments.source, trust=arguments.trust, origin=arguments.origin, licence=arguments.licence, modules=modules
     )

@@ -47,7 +47,7 @@ def check_curriculum(config: Config) -> None:
     """Refuse, before any work, settings under which the chosen curriculum cannot run or is not itself."""
     chosen = curriculum_of(config)
     if chosen.environments:
-        check_environments(config.curriculum.environments)
+        check_environments(config.curriculum.environments, config.validation.modules)
     wanted = {"fixed": "fixed", "rlve": "adaptive"}.get(chosen.name)
     if wanted and config.solver.difficulty_rule != wanted:
         raise ConfigError(

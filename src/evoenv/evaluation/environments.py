@@ -1,28 +1,27 @@
-"""Suites of environments: the seeds, a run's pool, a file or a folder in any dialect, programs of the corpus."""
+"""Suites of environments: any set of them, asked at several difficulties."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self
 
 from evoenv.environment.answers import extract_answer
-from evoenv.environment.seeds import seed_sources
+from evoenv.environment.sets import EXPECTED, SPLITS_IN_WORDS, CorpusPart, load_set, parse_set
 from evoenv.errors import InputError
 from evoenv.evaluation.suite import BadProblem, Problem, Verdict
 from evoenv.prompts.solver import SOLVER_PROMPT, solver_messages
-from evoenv.records import Instance, derive_seed, environment_id
+from evoenv.records import Instance, derive_seed
 from evoenv.sandbox.pool import WorkerPool
 
 if TYPE_CHECKING:
-    from evoenv.corpus import Split
     from evoenv.sandbox.host import Sandbox
 
-SOURCE_SUFFIXES = (".py", ".md", ".txt")
+WHERE = "suite"
+"""How messages call the text that names a suite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class SuiteEnvironment:
     controller: str | None = None
     """The parameter controller of an RLVE-Gym environment."""
     modules: tuple[str, ...] = ()
-    """Modules beyond the allow-list that were allowed by name when it was imported."""
+    """Modules beyond the allow-list that it may import."""
 
     @property
     def label(self) -> str:
@@ -61,10 +60,6 @@ class EnvironmentSuite:
         if len(set(ids)) < len(ids):
             raise InputError(f"two environments of the suite {self.name!r} share an id; ids must differ")
 
-    @property
-    def modules(self) -> tuple[str, ...]:
-        return tuple(sorted({module for environment in self.environments for module in environment.modules}))
-
     def identity(self) -> dict[str, Any]:
         content = hashlib.sha256()
         for environment in self.environments:
@@ -78,6 +73,11 @@ class EnvironmentSuite:
             "seed": self.seed,
             "prompt": SOLVER_PROMPT,
         }
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """What the sandbox of this suite must be opened with, beyond the allow-list."""
+        return tuple(sorted({module for item in self.environments for module in item.modules}))
 
     def group_names(self) -> dict[str, tuple[str, str]]:
         return {item.id: (item.label, item.family) for item in self.environments}
@@ -170,125 +170,41 @@ def environment_suite(
     programs: int | None = None,
     per_family: int | None = None,
 ) -> EnvironmentSuite:
-    """`seeds`, a split of the corpus such as `corpus:held-out`, `run:DIR`, a folder or a file.
+    """The suite of the environments that `text` names; `evoenv.environment.sets` has the grammar.
 
-    Of the corpus: `programs` of them in all, or `per_family` of every family (one where neither is said). They are
+    Of the corpus: `programs` of them in all, or `per_family` of every family (one, if neither is given). They are
     composed from `seed`, apart from those that a warm start with the same number learns from.
     """
     check_instances(text, difficulties, instances)  # before programs are composed
     if programs is not None and per_family is not None:
         raise InputError("give the number of corpus programs in all or per family, not both")
-    kind, _, rest = text.partition(":")
-    if text == "seeds":
-        found = [
-            SuiteEnvironment(environment_id(source), source, name, name) for name, source in seed_sources().items()
-        ]
-    elif kind == "corpus":
-        found = _corpus(rest, seed, programs, per_family)
-    elif kind == "run" and rest:
-        found = _pool(Path(rest))
-    else:
-        found = _files(Path(text))
-    return EnvironmentSuite(text, tuple(_distinct(found)), tuple(difficulties), instances, seed)
+    named = parse_set(text, where=WHERE)
+    if isinstance(named, CorpusPart):
+        named = _part(named, seed, programs, per_family)
+    environments: dict[str, SuiteEnvironment] = {}
+    for entry in load_set(named, where=WHERE, expected=f"{EXPECTED}, or FILE.jsonl of problems"):
+        name = entry.path or entry.name
+        environment = SuiteEnvironment(entry.id, entry.source, entry.family, name, entry.controller, entry.modules)
+        environments.setdefault(environment.id, environment)
+    return EnvironmentSuite(text, tuple(environments.values()), tuple(difficulties), instances, seed)
 
 
-def _corpus(split: str, seed: int, programs: int | None, per_family: int | None) -> list[SuiteEnvironment]:
-    from evoenv.corpus import Author, Program
-
+def _part(part: CorpusPart, seed: int, programs: int | None, per_family: int | None) -> CorpusPart:
+    """The part of the corpus with the seed of the evaluation and as many different programs as asked for."""
     for name, count in (("programs", programs), ("per_family", per_family)):
         if count is not None and count < 1:
             raise InputError(f"{name} is {count}; expected 1 or more corpus programs")
-    author = Author(derive_seed("evaluation", seed), _split(split))
-    found: dict[str, Program] = {}
-
-    def add(program: Program) -> bool:
-        fresh = program.source not in found
-        found.setdefault(program.source, program)
-        return fresh
-
-    if programs is not None:
-        index = 0
-        while len(found) < programs:
-            add(author.compose(index))
-            index += 1
-    else:
-        for family in author.families:
-            index = fresh = 0
-            while fresh < (per_family or 1):
-                fresh += add(author.compose_family(family, index))
-                index += 1
-    return [
-        SuiteEnvironment(environment_id(source), source, program.family, program.name)
-        for source, program in found.items()
-    ]
-
-
-def _split(text: str) -> Split:
-    from evoenv.corpus import Split
-
-    # All families together are no suite: held-out ones would go unnoticed among those that were taught.
-    *others, last = known = [name for name in get_args(Split) if name != "all"]
-    if text in known:
-        return text  # type: ignore[return-value]  # narrowed by the test above
-    raise InputError(f"the corpus has no split {text!r}; expected {', '.join(others)} or {last}, as in corpus:held-out")
-
-
-def _pool(directory: Path) -> list[SuiteEnvironment]:
-    """The active pool of a run; families are its environments' own names."""
-    from evoenv.store.store import Store
-
-    with Store.read(directory) as store:
-        brought = store.provenance()
-        return [
-            SuiteEnvironment(
-                record.id,
-                store.source(record.id) or "",
-                record.name,
-                record.name,
-                modules=tuple(brought.get(record.id, {}).get("modules", ())),
-            )
-            for record in store.environments()
-            if record.active
-        ]
-
-
-def _files(path: Path) -> list[SuiteEnvironment]:
-    from evoenv.environment.files import find_controller, read_controller, read_source
-
-    try:
-        if path.is_dir():
-            files = sorted(file for file in path.rglob("*") if _is_environment(file, path))
-            if not files:
-                raise InputError(f"the folder {path} holds no environment file ({', '.join(SOURCE_SUFFIXES[:1])})")
-        elif path.exists():
-            files = [path]
-        else:
-            raise InputError(
-                f"no suite {str(path)!r}; expected seeds, corpus:SPLIT (train, basic, paired, held-out, near), "
-                "run:DIR, or the path of an environment file or a folder of them"
-            )
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
-    found = []
-    for file in files:
-        source, problem = read_source(file)
-        if problem is not None:
-            raise InputError(f"{file}: {problem.message}; {problem.hint}")
-        name = str(file.relative_to(path)) if file != path else file.name
-        controller = read_controller(find_controller(file))
-        found.append(SuiteEnvironment(environment_id(source), source, "", name, controller))
-    return found
-
-
-def _is_environment(file: Path, root: Path) -> bool:
-    """Python files that may hold an environment: not hidden, no package marker, no RLVE-Gym controller or base."""
-    hidden = any(part.startswith((".", "__")) for part in file.relative_to(root).parts)
-    return file.suffix == ".py" and not hidden and file.name != "parameter_controller.py" and file.is_file()
-
-
-def _distinct(environments: Iterable[SuiteEnvironment]) -> list[SuiteEnvironment]:
-    """Each content once: the same file under two names is one environment."""
-    found: dict[str, SuiteEnvironment] = {}
-    for environment in environments:
-        found.setdefault(environment.id, environment)
-    return list(found.values())
+    if part.split == "all":
+        # All families together are no suite: held-out ones would go unnoticed among those that were taught.
+        raise InputError(f"{WHERE}: name a split of the corpus: {SPLITS_IN_WORDS}, as in corpus:held-out")
+    if part.count is not None and (programs is not None or per_family is not None):
+        raise InputError(
+            f"{WHERE}: corpus:{part.split}:{part.count} gives the number of programs; leave the other one out"
+        )
+    return replace(
+        part,
+        count=programs or part.count,
+        per_family=per_family or 1,
+        seed=derive_seed("evaluation", seed),
+        distinct=True,
+    )

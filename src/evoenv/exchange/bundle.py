@@ -1,7 +1,7 @@
 """A verified environment on its way: what it is, where it comes from, and how it was judged.
 
-`load_entries` reads entries out of anything that holds environments: a run, a packed pool, an export, a file or folder
-of sources, or the packaged `seeds`.
+`load_entries` reads entries out of anything that holds environments: a run, a packed pool, an export, or a set of
+environments by its name.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from evoenv.sandbox.host import Sandbox
 
 SEEDS = "seeds"
-"""The name of the packaged environments, where a path is asked for."""
-SEED_LICENCE = "Apache-2.0"
+"""The name of the packaged environments, if a path is asked for."""
+OWN_LICENCE = "Apache-2.0"
+"""Of the seeds and the corpus."""
 NOT_JUDGED = ValidationReport(0)
 
 
@@ -179,26 +180,26 @@ def read_entries(
     licence: str | None = None,
     modules: tuple[str, ...] = (),
 ) -> list[PoolEntry]:
-    """Every environment that `path` holds, in a stable order; `NOT_JUDGED` stands where a verdict is still wanted.
+    """Every environment of a set (`evoenv.environment.sets` has the grammar), a packed pool or an export.
+
+    The order is stable, and a path that exists goes before a name; `NOT_JUDGED` marks a verdict that is still missing.
 
     A run's own verdicts are believed; those stamped on a packed pool or export only with `trust`. `modules` are what
     the user allows by name beyond the allow-list: a run's environments were allowed theirs when they were imported, a
     pool from elsewhere cannot allow itself any.
     """
+    from evoenv.environment.sets import RunPool, Seeds, SourceFiles, parse_set
     from evoenv.exchange import folder, runs, sources
-    from evoenv.store.database import is_run
 
-    if str(path) == SEEDS and not Path(path).exists():
-        return sources.seed_entries()
-    path = Path(path)
-    if is_run(path):
-        return runs.read_run(path)
-    if (packed := folder.find_pool(path)) is not None:
+    named = parse_set(str(path), where=sources.WHERE, paths_first=True)
+    if isinstance(named, RunPool):
+        return runs.read_run(named.directory)
+    if isinstance(named, SourceFiles) and (packed := folder.find_pool(named.path)) is not None:
         entries = [replace(entry, licence=entry.licence or licence) for entry in folder.read_pool(packed)]
         for entry in entries:
             if trust and (unknown := sorted(set(entry.modules) - set(modules))):
                 raise InputError(
-                    f"{entry.name} uses {unknown[0]}, which is not on the allow-list; where you trust it, allow it by "
+                    f"{entry.name} uses {unknown[0]}, which is not on the allow-list; if you trust it, allow it by "
                     f"name: --allow-module {unknown[0]}"
                 )
         if trust:
@@ -207,9 +208,9 @@ def read_entries(
             replace(entry, modules=tuple(one for one in entry.modules if one in modules), report=NOT_JUDGED)
             for entry in entries
         ]
-    if trust:
+    if trust and not isinstance(named, Seeds):
         raise InputError(f"{path} holds bare sources, which carry no verdict to trust; leave --trust out")
-    return sources.read_sources(path, origin=origin, licence=licence, modules=modules)
+    return sources.read_sources(named, origin=origin, licence=licence, modules=modules)
 
 
 def load_entries(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evoenv.config import load_config, to_mapping
 from evoenv.environment.seeds import seed_sources
 from evoenv.errors import InputError, StoreError
-from evoenv.exchange.bundle import SEED_LICENCE, PoolEntry, from_metadata, modules_of, to_metadata
+from evoenv.exchange.bundle import OWN_LICENCE, PoolEntry, from_metadata, modules_of, to_metadata
 from evoenv.pool.state import Difficulty, Member, PoolState
 from evoenv.records import ValidationReport, environment_id
 from evoenv.store.store import EnvironmentRecord, Store
@@ -82,7 +82,7 @@ def _base(
     if record.candidate_id is not None:
         return facts.of(record.admitted_step, record.candidate_id, source, record.name)
     if record.id in seeds:
-        return PoolEntry(source, record.name, "evoenv seed", SEED_LICENCE)
+        return PoolEntry(source, record.name, "evoenv seed", OWN_LICENCE)
     return PoolEntry(source, record.name, "original")
 
 

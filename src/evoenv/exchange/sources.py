@@ -1,4 +1,4 @@
-"""Environments out of plain files: any folder of sources, RLVE-Gym's pairs of environment and controller, the seeds.
+"""Unjudged pool entries out of a set of environments: seeds, corpus programs, data sets, files and folders.
 
 RLVE-Gym keeps the map from difficulty to knobs in a file of its own. The two are joined into one source here, so that
 from then on an environment is one file with one id, and nothing downstream needs to know of controllers.
@@ -6,109 +6,85 @@ from then on an environment is one file with one id, and nothing downstream need
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable
+from pathlib import PurePosixPath
 
-from evoenv.environment.files import find_controller, read_source, short
-from evoenv.environment.seeds import seed_sources
-from evoenv.errors import InputError
-from evoenv.exchange.bundle import SEED_LICENCE, PoolEntry
+from evoenv.environment import reasoning_gym
+from evoenv.environment.files import join_controller
+from evoenv.environment.sets import (
+    CorpusPart,
+    Datasets,
+    EnvironmentEntry,
+    Seeds,
+    SourceFiles,
+    load_set,
+)
+from evoenv.exchange.bundle import OWN_LICENCE, PoolEntry
 from evoenv.exchange.licences import find_licence
-from evoenv.records import Finding, ValidationReport
-from evoenv.validation.codes import finding
+from evoenv.records import ValidationReport
 from evoenv.validation.l1_source import check_source
 
-NOT_ENVIRONMENTS = ("__init__.py", "parameter_controller.py", "setup.py", "conftest.py")
-
-
-def seed_entries() -> list[PoolEntry]:
-    return [
-        PoolEntry(source, name, "evoenv seed", SEED_LICENCE, original=True) for name, source in seed_sources().items()
-    ]
+WHERE = "the source"
+"""How messages call what was named."""
+EXPECTED = (
+    "a run, a packed pool, an export, an environment file, a folder of them, `seeds`, `corpus:SPLIT:N`, or "
+    "`reasoning-gym:NAME`"
+)
 
 
 def read_sources(
-    path: Path, *, origin: str | None = None, licence: str | None = None, modules: tuple[str, ...] = ()
+    named: Seeds | CorpusPart | Datasets | SourceFiles,
+    *,
+    origin: str | None = None,
+    licence: str | None = None,
+    modules: tuple[str, ...] = (),
 ) -> list[PoolEntry]:
-    """One unjudged entry per environment file at or below `path`; the verdict of an unreadable file says why it is.
+    """One unjudged entry per environment; the verdict of an unreadable file says why it is.
 
     `modules` are allowed to those that import them.
     """
-    files = list(environment_files(path))
-    root = path if path.is_dir() else path.parent
-    origin = origin or root.resolve().name
-    entries: dict[str, PoolEntry] = {}
-    for file in files:
-        entry = read_entry(file, root, origin, licence or find_licence(file, root), modules)
-        entries.setdefault(entry.id, entry)
-    return list(entries.values())
+    found = load_set(named, where=WHERE, expected=EXPECTED, modules=modules, keep_unreadable=True)
+    match named:
+        case Seeds():
+            return [PoolEntry(one.source, one.name, "evoenv seed", OWN_LICENCE, original=True) for one in found]
+        case CorpusPart():
+            return [PoolEntry(one.source, one.name, origin or "evoenv corpus", licence or OWN_LICENCE) for one in found]
+        case Datasets():
+            return [
+                PoolEntry(
+                    one.source,
+                    one.name,
+                    f"{origin or 'reasoning-gym'}/{one.family}",
+                    licence or reasoning_gym.LICENCE,
+                    one.modules,
+                )
+                for one in found
+            ]
+        case SourceFiles(path):
+            root = path if path.is_dir() else path.parent
+            return _distinct(
+                pool_entry(one, origin or root.resolve().name, licence or find_licence(root / one.path, root))
+                for one in found
+            )
 
 
-def environment_files(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        yield path
-        return
-    if not path.is_dir():
-        raise InputError(f"there is nothing at {short(path)}; give a run, a packed pool, or files of environments")
-    found = sorted(file for file in path.rglob("*.py") if file.name not in NOT_ENVIRONMENTS)
-    if (path / "environments").is_dir() and (path / "parameter_controllers").is_dir():
-        found = [file for file in found if find_controller(file) is not None]  # RLVE-Gym: not its base classes
-    if not found:
-        raise InputError(f"{short(path)} holds no environment: neither a run, nor a packed pool, nor Python files")
-    yield from found
+def _distinct(entries: Iterable[PoolEntry]) -> list[PoolEntry]:
+    """Each content once: a file and its copy are one environment."""
+    distinct: dict[str, PoolEntry] = {}
+    for entry in entries:
+        distinct.setdefault(entry.id, entry)
+    return list(distinct.values())
 
 
-def read_entry(
-    file: Path, root: Path, origin: str, licence: str | None = None, modules: tuple[str, ...] = ()
-) -> PoolEntry:
-    """The environment of one file, its RLVE-Gym controller joined to it where it has one."""
-    place = file.relative_to(root).with_suffix("")
-    label = place.parent.name if place.name == "environment" and place.parent.name else place.name
-    source, problem = read_source(file)
-    controller = find_controller(file)
-    if problem is None and controller is not None:
-        added, problem = read_source(controller)
-        source, problem = (source, problem) if problem is not None else join_controller(source, added)
+def pool_entry(entry: EnvironmentEntry, origin: str, licence: str | None = None) -> PoolEntry:
+    """The environment of one file, its RLVE-Gym controller joined to it if it has one."""
+    path = PurePosixPath(entry.path).with_suffix("")
+    source, problem = entry.source, entry.problem
+    if problem is None and entry.controller is not None:
+        source, problem = join_controller(source, entry.controller)
     if problem is not None:
-        return PoolEntry(source or f"# {label}\n", label, origin, licence, report=ValidationReport(0, (problem,)))
+        report = ValidationReport(0, (problem,))
+        return PoolEntry(source or f"# {entry.name}\n", entry.name, origin, licence, report=report)
     facts, _ = check_source(source)
-    name = facts.class_name or label
-    where = "/".join(part for part in place.parts if part not in ("environments", "environment")) or label
-    return PoolEntry(source, name, f"{origin}/{where}", licence, tuple(sorted(imported_by(source) & set(modules))))
-
-
-def imported_by(source: str) -> set[str]:
-    """Names of the modules that a source imports, without their submodules."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
-    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level}
-    return {name.partition(".")[0] for name in names}
-
-
-def join_controller(source: str, controller: str) -> tuple[str, Finding | None]:
-    """Environment and controller in one text, or the finding that says why they cannot share one."""
-    try:
-        first, second = _bound_at_top(source), _bound_at_top(controller)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return source, None  # validation says what is wrong with it; the controller would only add to it
-    if both := sorted(first & second):
-        message = f"environment and controller both define {', '.join(both[:5])}; rename one of the two"
-        return source, finding("L1.several-classes", message)
-    lines = [line for line in controller.splitlines() if not line.startswith("from __future__ ")]
-    return f"{source.rstrip()}\n\n\n# The controller: difficulty to knobs.\n\n" + "\n".join(lines).strip() + "\n", None
-
-
-def _bound_at_top(source: str) -> set[str]:
-    """Names that a module defines, imports aside: those may repeat."""
-    bound: set[str] = set()
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            bound.add(node.name)
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            bound |= {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
-    return bound
+    below = "/".join(part for part in path.parts if part not in ("environments", "environment")) or entry.name
+    return PoolEntry(source, facts.class_name or entry.name, f"{origin}/{below}", licence, entry.modules)

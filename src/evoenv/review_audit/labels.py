@@ -1,6 +1,7 @@
 """Labelled environments: the shipped set, a folder of the user's own, programs of the corpus, or a run's candidates.
 
-A run's candidates are labelled by the corpus's consistency oracle, which needs no judge. A folder holds sources and
+The text that names a set is that of `evoenv.environment.sets`, and `shipped`; labels are added here. A run's candidates
+are labelled by the corpus's consistency oracle, which needs no judge. A folder holds sources and
 `labels.toml` (`[[environment]]` tables) or `labels.json` (a list of objects), each with `file`, `label` ("sound" or
 "buggy"), and for what is buggy `kind` and `note`. Other keys are the user's.
 """
@@ -13,6 +14,7 @@ import json
 import random
 import sysconfig
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,15 +23,17 @@ from typing import Any, Literal
 import msgspec
 
 import evoenv
+from evoenv.corpus import FAULTS, Author, Split, break_program, read_environment
+from evoenv.environment.files import imported_modules, read_source
+from evoenv.environment.sets import CorpusPart, Datasets, RunPool, Seeds, SourceFiles, parse_set
 from evoenv.errors import InputError
 from evoenv.records import derive_seed
-from evoenv.store.database import is_run
-from evoenv.validation.l1_source import MAX_SOURCE_BYTES
+from evoenv.store.store import Store
 
-SHIPPED, CORPUS = "shipped", "corpus"
+SHIPPED = "shipped"
 LABEL_FILES = ("labels.toml", "labels.json")
 CORPUS_COUNT = 40
-"""Programs of each label, where no number is asked for."""
+"""Programs of each label, if no number is asked for."""
 _MAX_TRIES = 400
 """Programs looked at for one that a fault fits."""
 
@@ -43,12 +47,19 @@ class Labelled:
     buggy: bool
     kind: str = ""
     note: str = ""
+    modules: tuple[str, ...] = ()
+    """Modules beyond the allow-list that it may import."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledSet:
     name: str
     items: tuple[Labelled, ...]
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """What the sandbox of this set must be opened with, beyond the allow-list."""
+        return tuple(sorted({module for item in self.items for module in item.modules}))
 
     @property
     def digest(self) -> str:
@@ -71,13 +82,23 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def read_set(where: str, *, count: int | None = None, seed: int = 0) -> LabelledSet:
-    """The set called "shipped" or "corpus", or that of a run, folder or labels file. `count`: so many of each label."""
+    """The set called `shipped` or `corpus` (or a split of it), or that of a run, a folder or a labels file.
+
+    `count` draws that many of each label.
+    """
     if count is not None and count < 1:
         raise InputError(f"the number of environments of each label is {count}; expected 1 or more")
-    if where == CORPUS:
-        return LabelledSet(CORPUS, corpus_items(count or CORPUS_COUNT, seed))
-    path = shipped_folder() if where == SHIPPED else Path(where)
-    items = run_items(path) if is_run(path) else read_folder(path)
+    named = SourceFiles(shipped_folder()) if where == SHIPPED else parse_set(where, where="labels")
+    match named:
+        case CorpusPart():
+            number = count or named.count or CORPUS_COUNT
+            return LabelledSet(where, corpus_items(number, seed, named.split))
+        case RunPool():
+            items = run_items(named.directory)
+        case SourceFiles():
+            items = read_folder(named.path)
+        case Seeds() | Datasets():  # nobody has labelled them; a folder of that name may have labels
+            items = read_folder(Path(where))
     if count is not None:
         items = draw(items, count, seed)
     return LabelledSet(where, items)
@@ -101,7 +122,7 @@ def shipped_folder() -> Path:
 
 
 def draw(items: Sequence[Labelled], count: int, seed: int) -> tuple[Labelled, ...]:
-    """`count` of each label (all, where there are fewer), in the order of the set."""
+    """Draw `count` of each label (all, if there are fewer), in the order of the set."""
     rng = random.Random(derive_seed("audit", seed))
     kept: set[str] = set()
     for buggy in (False, True):
@@ -118,23 +139,20 @@ def read_folder(where: Path) -> tuple[Labelled, ...]:
     entries = _entries(path)
     if not entries:
         raise InputError(f"{path} labels no environment; expected at least one of each label")
-    repeated = [name for name in dict.fromkeys(one.file for one in entries) if _times(entries, name) > 1]
-    if repeated:
-        raise InputError(f"{path} labels {repeated[0]} {_times(entries, repeated[0])} times; keep one of them")
+    (file, times), *_ = Counter(entry.file for entry in entries).most_common(1)
+    if times > 1:
+        raise InputError(f"{path} labels {file} {times} times; keep one of them")
     return tuple(
-        Labelled(one.file, _source(path, one.file), one.label == "buggy", one.kind, one.note) for one in entries
+        Labelled(entry.file, _source(path, entry.file), entry.label == "buggy", entry.kind, entry.note)
+        for entry in entries
     )
-
-
-def _times(entries: Sequence[Entry], name: str) -> int:
-    return sum(one.file == name for one in entries)
 
 
 def _labels_file(where: Path) -> Path:
     try:
         if where.is_file():
             return where
-        found = [where / name for name in LABEL_FILES if (where / name).is_file()]
+        files = [where / name for name in LABEL_FILES if (where / name).is_file()]
         exists = where.is_dir()
     except (OSError, ValueError) as error:  # a NUL in the name is a ValueError
         raise InputError(f"cannot read {str(where)[:200]!r}: {getattr(error, 'strerror', None) or error}") from error
@@ -142,9 +160,9 @@ def _labels_file(where: Path) -> Path:
         raise InputError(
             f"there is no folder {str(where)[:200]!r}; give 'shipped', 'corpus', a run, or a folder with a labels file"
         )
-    if not found:
+    if not files:
         raise InputError(f"{where} has neither labels.toml nor labels.json: which of its environments are sound?")
-    return found[0]
+    return files[0]
 
 
 def _entries(path: Path) -> list[Entry]:
@@ -163,26 +181,21 @@ def _entries(path: Path) -> list[Entry]:
 
 
 def _source(labels: Path, name: str) -> str:
-    path = labels.parent / name
     try:
-        size = path.stat().st_size
-        if size > MAX_SOURCE_BYTES:
-            raise InputError(f"{path}, labelled in {labels}, has {size:,} bytes; the limit is {MAX_SOURCE_BYTES:,}")
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{labels} names {name}, which cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise InputError(f"{labels} names {name}, which is not UTF-8 text: {error}") from error
+        source, problem = read_source(labels.parent / name)
+    except InputError as error:
+        raise InputError(f"{labels} names {name}: {error}") from error
+    if problem is not None:
+        raise InputError(f"{labels} names {name}: {problem.message}; {problem.hint}")
+    return source
 
 
 # --------------------------------------------------------------------------- the corpus
 
 
-def corpus_items(count: int, seed: int) -> tuple[Labelled, ...]:
+def corpus_items(count: int, seed: int, split: Split = "all") -> tuple[Labelled, ...]:
     """`count` sound programs, and as many others broken, each fault in its turn."""
-    from evoenv.corpus import FAULTS, Author, break_program
-
-    author = Author(seed, "all")
+    author = Author(seed, split)
     items = [Labelled(f"sound-{i:04d}", author.compose(i).source, buggy=False) for i in range(count)]
     indices = itertools.count(count)  # no broken program is a twin of a sound one
     for i, fault in zip(range(count), itertools.cycle(FAULTS), strict=False):
@@ -204,12 +217,10 @@ def run_items(directory: Path) -> tuple[Labelled, ...]:
 
     Sound means that the prompt asks for what the code computes, buggy that it asks for something else.
     """
-    from evoenv.corpus import read_environment
-    from evoenv.store.store import Store
-
     known: set[str] = set()
     items: list[Labelled] = []
     with Store.read(directory) as store:
+        allowed = set(store.meta("config").get("validation", {}).get("modules", ()))
         for step in range(1, store.last_step() + 1):
             for candidate in store.candidates(step):
                 source = candidate.source or ""
@@ -218,7 +229,9 @@ def run_items(directory: Path) -> tuple[Labelled, ...]:
                 known.add(source)
                 reading = read_environment(source)
                 if reading.consistent is not None:
-                    items.append(Labelled(candidate.id, source, not reading.consistent, reading.fault, reading.reason))
+                    modules = tuple(sorted(imported_modules(source) & allowed))
+                    buggy = not reading.consistent
+                    items.append(Labelled(candidate.id, source, buggy, reading.fault, reading.reason, modules))
     if not items:
         raise InputError(
             f"none of the {len(known):,} candidates of {directory} can be labelled: only what is composed of the "

@@ -1,4 +1,4 @@
-"""reasoning-gym's data sets as environments: `evoenv import reasoning-gym:chain_sum,leg_counting --pool DIR`.
+"""reasoning-gym's data sets as environments, named as `reasoning-gym:chain_sum,leg_counting`.
 
 Each becomes a small source that calls the library, which its user trusts by naming it here: the sandbox imports it
 before the walls go up, and it runs behind them like the environment itself. Level d is level d of the data set's own
@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import difflib
 import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
@@ -19,7 +20,6 @@ from typing import Any
 
 from evoenv.assembly import open_sandbox
 from evoenv.errors import InputError
-from evoenv.exchange.bundle import PoolEntry
 from evoenv.sandbox.host import Failed, Sandbox
 
 MODULE = "reasoning_gym"
@@ -112,28 +112,35 @@ class Levels:
         return Levels(kept, dict(sorted({**self.left_out, **refused}.items())))
 
 
-def read_datasets(
-    names: Sequence[str], *, origin: str | None = None, licence: str | None = None, sandbox: Sandbox | None = None
-) -> list[PoolEntry]:
-    """One unjudged entry per data set. Raises InputError where the library or a data set is not there.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Dataset:
+    """One data set as an environment."""
 
-    Levels at which a data set cannot generate anything are left out; its source names them.
-    """
+    name: str
+    title: str
+    source: str
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise InputError if the library or a data set is not there."""
     factory = _factory()
     if not names:
         raise InputError(f"reasoning-gym: which data sets? Give names, as in reasoning-gym:chain_sum; {_some(factory)}")
     if unknown := sorted(set(names) - set(factory.DATASETS)):
         raise InputError(f"reasoning-gym has no data set {unknown[0]!r}; {_some(factory, unknown[0])}")
+
+
+def read_datasets(names: Sequence[str], *, sandbox: Sandbox | None = None) -> list[Dataset]:
+    """One environment per data set, each once. Raises InputError if the library or a data set is not there.
+
+    Levels at which a data set cannot generate anything are left out; its source names them.
+    """
+    check_names(names)
+    factory = _factory()
     with contextlib.ExitStack() as stack:
         opened = stack.enter_context(open_sandbox(modules=(MODULE,))) if sandbox is None else sandbox
         return [
-            PoolEntry(
-                dataset_source(name, usable(name, levels_of(name, factory), opened)),
-                title(name),
-                f"{origin or 'reasoning-gym'}/{name}",
-                licence or LICENCE,
-                modules=(MODULE,),
-            )
+            Dataset(name, title(name), dataset_source(name, usable(name, levels_of(name, factory), opened)))
             for name in dict.fromkeys(names)
         ]
 
@@ -223,8 +230,6 @@ def _factory() -> Any:
 
 
 def _some(factory: Any, near: str = "") -> str:
-    import difflib
-
     names = sorted(factory.DATASETS)
     close = difflib.get_close_matches(near, names, n=3)
     return f"did you mean {' or '.join(close)}?" if close else f"it has {len(names)}, such as {', '.join(names[:5])}"
