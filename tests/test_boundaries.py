@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import evoenv
+from evoenv.exchange.scorer.carry import CARRIED, GUEST
 
 PACKAGE = Path(evoenv.__file__).parent
 HEAVY = {"torch", "transformers", "peft", "safetensors", "tokenizers"}
@@ -101,6 +102,17 @@ TAKING_APART = {
 AN_ID = re.compile(r"(candidate|request|question)_id$|(group|request|candidate|question)\.id$")
 PARTS_OF_IDS = re.compile(r"\.g\{\}|\.c\{\}|^s\{\}|\.calibrate|\.solve\.|\.review$|\.vote$|\|\| *'\.")
 """How an id's text is put together, with {} for every value: in an f-string, in a plain one, in SQL."""
+
+
+def test_what_an_export_carries_imports_nothing_that_it_leaves_behind() -> None:
+    carried = {f"evoenv.{name.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}" for name in CARRIED}
+    carried |= {
+        "evoenv.sandbox.guest",
+        *(f"evoenv.sandbox.guest.{path.stem}" for path in (PACKAGE / GUEST).glob("*.py")),
+    }
+    for name in CARRIED:
+        for module in re.findall(r"^\s*from (evoenv[\w.]*) import", (PACKAGE / name).read_text("utf-8"), re.MULTILINE):
+            assert module in carried, f"{name} imports {module}: add it to CARRIED"
 
 
 def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:

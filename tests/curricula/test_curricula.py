@@ -279,7 +279,7 @@ def test_a_run_stops_after_the_step_in_which_its_tokens_are_used_up(
         ({"curriculum": {"environments": "/nowhere"}}, "there is no '/nowhere'"),
         ({"curriculum": {"environments": "corpus:test"}}, "the corpus has no split 'test'"),
         ({"curriculum": {"environments": "corpus:train:0"}}, "expected 1 to 99999 of them"),
-        ({"curriculum": {"environments": str(Path(__file__).parents[2] / "docs")}}, "no environment file"),
+        ({"curriculum": {"environments": str(Path(__file__).parents[2] / "configs")}}, "no environment file"),
     ],
 )
 def test_a_curriculum_that_cannot_be_itself_is_refused(section: dict[str, dict[str, str]], words: str) -> None:

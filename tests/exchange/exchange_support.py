@@ -100,7 +100,7 @@ class Totals(VerifiableEnvironment):
         return float(self._process(y) == a)
 """
 USES_NUMPY = USES_MODULE.format(module="numpy", total="numpy.sum(numpy.array(numbers))")
-USES_FRACTIONS = USES_MODULE.format(module="fractions", total="sum(map(fractions.Fraction, numbers))")
+USES_CMATH = USES_MODULE.format(module="cmath", total="cmath.rect(sum(numbers), 0).real")
 
 
 def make_gym(directory: Path) -> Path:

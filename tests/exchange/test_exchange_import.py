@@ -11,7 +11,7 @@ from exchange_support import (
     GYM_CONTROLLER,
     GYM_ENVIRONMENT,
     MIT,
-    USES_FRACTIONS,
+    USES_CMATH,
     USES_NUMPY,
     contents,
     evoenv,
@@ -130,12 +130,12 @@ def test_what_was_allowed_at_import_is_allowed_in_a_comparison(numeric_run: Path
 
 
 def test_modules_of_the_standard_library_are_allowed_by_name_too(tmp_path: Path) -> None:
-    (tmp_path / "exact.py").write_text(USES_FRACTIONS)
+    (tmp_path / "exact.py").write_text(USES_CMATH)
     said = evoenv("import", tmp_path / "exact.py", "--pool", tmp_path / "pool", expect=1)
-    assert "--allow-module fractions" in said
+    assert "--allow-module cmath" in said
     assert not (tmp_path / "pool").exists()
-    evoenv("import", tmp_path / "exact.py", "--pool", tmp_path / "pool", "--allow-module", "fractions")
-    assert [entry.modules for entry in read_pool(tmp_path / "pool")] == [("fractions",)]
+    evoenv("import", tmp_path / "exact.py", "--pool", tmp_path / "pool", "--allow-module", "cmath")
+    assert [entry.modules for entry in read_pool(tmp_path / "pool")] == [("cmath",)]
 
 
 @pytest.mark.parametrize(

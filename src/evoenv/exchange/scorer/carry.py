@@ -21,6 +21,7 @@ from evoenv.prompts.texts import load_prompt
 PACKAGE = Path(evoenv.__file__).parent
 CARRIED = (
     "errors.py",
+    "ids.py",
     "records.py",
     "environment/__init__.py",
     "environment/answers.py",
