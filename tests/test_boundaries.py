@@ -13,6 +13,7 @@ import pytest
 
 import evoenv
 from evoenv.exchange.scorer.carry import CARRIED, GUEST
+from tests.clock_rule import ADVICE, elapsed_time_asserted
 
 PACKAGE = Path(evoenv.__file__).parent
 HEAVY = {"torch", "transformers", "peft", "safetensors", "tokenizers"}
@@ -187,6 +188,67 @@ def test_help_starts_without_the_heavy_parts() -> None:
 def test_files_fit_in_one_sitting() -> None:
     long = {str(path.relative_to(PACKAGE)): count for path in files("**/*.py") if (count := _lines(path)) > 500}
     assert not long
+
+
+# --------------------------------------------------------------------------- no test asserts an absolute time
+
+TESTS = Path(__file__).parent
+
+
+def test_no_test_asserts_elapsed_time() -> None:
+    found = [
+        f"{path.relative_to(TESTS.parent)}:{line}: {text}"
+        for path in sorted(TESTS.rglob("*.py"))
+        if path.relative_to(TESTS).parts[0] not in ("zoo", "effort.py")
+        for line, text in elapsed_time_asserted(path.read_text(encoding="utf-8"))
+    ]
+    assert not found, "\n".join([*found, ADVICE])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "start = time.perf_counter()\nwork()\nassert time.perf_counter() - start < 2.0",
+        "start = time.process_time()\nspent = time.process_time() - start\nassert 0.1 <= spent",
+        "from time import monotonic as now\nstart = now()\nassert now() < start + 5",
+        "began = ended = time.monotonic_ns()\nassert (ended - began) / 1e9 < limit",
+        "from limits import LIMIT_S\nassert time.monotonic() - began < LIMIT_S",
+        "HANG_S = 5\nassert time.monotonic() - began < HANG_S",
+        "PATIENCE = 20\nstart = time.monotonic()\nif time.monotonic() - start > PATIENCE:\n    pytest.fail('slow')",
+        "def spent():\n    start = time.time()\n    return time.time() - start\nassert spent() < 9 * spent()",
+        "def test():\n    start = time.time()\n    def once(): return time.time() - start\n    assert once() < 9",
+        "deadline = time.monotonic() + 30\nassert time.monotonic() < deadline",
+        "assert report.cpu_seconds < 3",
+        "assert resource.getrusage(resource.RUSAGE_SELF).ru_utime < 3",
+        "assert all(result['seconds'] < 20 for result in results)",
+        "spent, other = time.time() - start, 1\nassert spent == pytest.approx(0.5, abs=0.1)",
+        "assert math.isclose(time.time() - start, 0.5, abs_tol=0.1)",
+        "if (spent := time.monotonic() - start) > 3:\n    raise AssertionError(spent)",
+    ],
+)
+def test_an_assertion_on_elapsed_time_is_refused(source: str) -> None:
+    assert len(elapsed_time_asserted(source)) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "assert_linear(decode, text)",
+        "assert calls(work) < 10 * len(names)",
+        "from tests.effort import HANG_S\nstart = time.monotonic()\nassert time.monotonic() - start < HANG_S",
+        "deadline = time.monotonic() + HANG_S\nassert time.monotonic() < deadline",
+        "deadline = time.monotonic() + 60\nwhile not done() and time.monotonic() < deadline:\n    time.sleep(1)",
+        "first = worker.cpu_s\nassert 0 < first <= worker.cpu_s\nassert worker.cpu_s - first >= QUICK.cpu_s",
+        "assert report.cpu_seconds == 0.125",
+        "assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 3 << 20",
+        "began = time.time()\nassert began <= store.created <= time.time()",
+        "class Timed:\n    def __init__(self):\n        self.began = time.time()\n        assert self.count < 3",
+        "def one():\n    spent = time.time()\ndef other():\n    spent = 1\n    assert spent < 3",
+        "assert limits.as_dict() == {'cpu_s': 0.2}",
+    ],
+)
+def test_work_that_is_counted_or_does_not_hang_is_allowed(source: str) -> None:
+    assert elapsed_time_asserted(source) == []
 
 
 def _lines(path: Path) -> int:

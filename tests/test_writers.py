@@ -31,7 +31,7 @@ def finish(store: Store, step: int, metrics: dict[str, float]) -> StepSummary:
 
 
 def scalars(directory: Path) -> dict[str, list[tuple[int, float]]]:
-    pytest.importorskip("tensorboard")
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed: pip install 'evoenv[tensorboard]'")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     reader = EventAccumulator(str(directory / "tensorboard"))
@@ -40,7 +40,7 @@ def scalars(directory: Path) -> dict[str, list[tuple[int, float]]]:
 
 
 def test_tensorboard_reads_every_step_once_even_after_a_stop(store: Store) -> None:
-    pytest.importorskip("tensorboard")
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed: pip install 'evoenv[tensorboard]'")
     writers = MetricWriters(["tensorboard"], store)
     writers.summary(finish(store, 1, FIRST))
     assert scalars(store.directory) == {
@@ -78,7 +78,7 @@ def wandb_records(path: Path) -> Iterator[bytes]:
 def test_wandb_keeps_the_steps_offline(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    pytest.importorskip("wandb")
+    pytest.importorskip("wandb", reason="wandb is not installed: pip install wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")
     finish(store, 1, FIRST)
@@ -106,7 +106,7 @@ def test_trackio_keeps_the_steps_in_its_own_database(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
-    pytest.importorskip("trackio")
+    pytest.importorskip("trackio", reason="trackio is not installed: pip install trackio")
     from trackio.sqlite_storage import SQLiteStorage
 
     finish(store, 1, FIRST)

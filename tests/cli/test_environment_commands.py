@@ -12,6 +12,7 @@ import pytest
 
 from evoenv.cli import main
 from evoenv.environment.seeds import SEED_NAMES, seed_source
+from tests.effort import HANG_S
 
 SOUND = seed_source("Fibonacci")
 BROKEN = SOUND.replace("rng = random.Random(seed)", "rng = random")
@@ -244,7 +245,7 @@ def run(*arguments: str | bytes, shell: str = "", **environment: str) -> subproc
     if shell:
         command = ["sh", "-c", f'exec "$@" {shell}', "sh", *command]
     settings = {"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "PATH": os.environ["PATH"], **environment}
-    return subprocess.run(command, capture_output=True, env=settings, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, env=settings, timeout=HANG_S, check=False)
 
 
 @pytest.mark.parametrize("arguments", [["envs"], ["envs", "--json"]])

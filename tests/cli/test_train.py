@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from loop_support import configuration
 from evoenv.cli import main
 from evoenv.run import create
 from evoenv.store.store import Store
+from tests.effort import HANG_S
 
 TINY = ("--preset", "tiny-test")
 
@@ -130,7 +130,7 @@ def test_a_tiny_run_trains_stops_on_ctrl_c_and_continues_to_its_end(tmp_path: Pa
     process = start(*TINY, "--run", run, "--steps", "3")
     wait_for(process, r"step 1/3 +generated")
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 130, err
     assert "stopping after this stage" in err
     assert f"continue: evoenv train --run {run} --resume" in err.replace("\n", "")
@@ -140,7 +140,7 @@ def test_a_tiny_run_trains_stops_on_ctrl_c_and_continues_to_its_end(tmp_path: Pa
         assert done < 3
         assert store.events()[-1][3] == "run-stopped"
     process = start("--run", run, "--resume")
-    out, err = process.communicate(timeout=240)
+    out, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, err
     assert "3 steps in" in out
     with Store.read(Path(run)) as store:
@@ -148,7 +148,7 @@ def test_a_tiny_run_trains_stops_on_ctrl_c_and_continues_to_its_end(tmp_path: Pa
         assert store.metrics(3)["update/learning_rate"] > 0
     # done already: nothing to do, and more steps may be asked for
     process = start("--run", run, "--resume", "--steps", "4", "--minutes", "10")
-    out, err = process.communicate(timeout=240)
+    out, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, err
     assert "4 steps in" in out
 
@@ -161,12 +161,10 @@ def test_a_second_ctrl_c_stops_at_once_and_loses_nothing(tmp_path: Path) -> None
     wait_for(process, r"step 1/2 +decided")
     process.send_signal(signal.SIGINT)
     wait_for(process, "stopping after this stage")
-    began = time.monotonic()
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     assert "stopped at once" in err
-    assert time.monotonic() - began < 10
     with Store.open(Path(run)) as store:  # the lock went with the process
         assert store.stage_done(1, "decided")
         assert not store.stage_done(1, "solved")
@@ -177,7 +175,7 @@ def test_a_second_ctrl_c_stops_at_once_and_loses_nothing(tmp_path: Path) -> None
 def test_the_time_limit_is_a_clean_stop(tmp_path: Path) -> None:
     run = str(tmp_path / "run")
     process = start(*TINY, "--run", run, "--steps", "1000", "--minutes", "0.05")
-    _, err = process.communicate(timeout=240)
+    _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, err
     assert "minutes are over" in err
     assert "--resume" in err

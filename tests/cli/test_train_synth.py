@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import pytest
 
 from evoenv.cli import main
 from evoenv.store.store import Store
+from tests.effort import becomes_true
 
 pytestmark = pytest.mark.sandbox
 
@@ -306,9 +306,9 @@ def test_a_run_killed_half_way_continues_to_the_same_pool_and_pays_for_nothing_t
         arguments = command(server, tmp_path / "killed")
         for target in (whole // 3, 2 * whole // 3):
             with subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL) as process:
-                deadline = time.monotonic() + 120
-                while asked(server) < target and time.monotonic() < deadline and process.poll() is None:
-                    time.sleep(0.02)
+                assert becomes_true(
+                    lambda process=process, target=target: asked(server) >= target or process.poll() is not None
+                )
                 kills += process.poll() is None
                 process.kill()
             arguments = [sys.executable, "-m", "evoenv", "synth", "--run", str(tmp_path / "killed"), "--resume"]

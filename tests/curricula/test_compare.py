@@ -19,6 +19,7 @@ from rich.console import Console
 from evoenv.cli import main
 from evoenv.cli.compare import open_watcher
 from evoenv.comparison.plan import Plan, RunPlan, SuiteSettings
+from tests.effort import becomes_true
 
 SMALL = ("--preset", "tiny-test", "--suite", "seeds", "--difficulties", "0", "--instances", "1", "--samples", "2")
 
@@ -183,11 +184,8 @@ def test_killed_at_any_moment_a_comparison_goes_on_where_it_was(undisturbed: Pat
     children = subprocess.run(["pgrep", "-P", str(began.pid)], capture_output=True, text=True).stdout.split()
     began.send_signal(signal.SIGKILL)
     began.wait()
-    for _ in range(100):
-        if not any(_alive(int(child)) for child in children):
-            break
-        time.sleep(0.1)
-    assert not any(_alive(int(child)) for child in children), "the run outlived the comparison"
+    gone = becomes_true(lambda: not any(_alive(int(child)) for child in children))
+    assert gone, "the run outlived the comparison"
     finished = output / "runs" / "untrained-seed0" / "done.json"
     stamp = finished.stat().st_mtime_ns
     finish(command(output, "--steps", "2"))

@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -19,9 +20,11 @@ import pytest
 from evoenv.config import EndpointConfig, ModelConfig
 from evoenv.engines.endpoint.policy import EndpointPolicy
 from evoenv.errors import BudgetExhausted, EndpointError, InputError, PolicyError
+from evoenv.engines.endpoint.chat_api import ChatApi
 from evoenv.objective import Batch
 from evoenv.ports import Policy
 from evoenv.records import Message, Request, Sample
+from tests.effort import HANG_S
 
 KEY = "sk-test-very-secret"
 
@@ -90,6 +93,22 @@ def one(policy: EndpointPolicy, request: Request) -> Sample:
     return sample
 
 
+def pauses(server: str, text: str) -> list[float]:
+    """The pauses between the tries of one request, our own first one ten seconds; nobody waits for them."""
+    waited: list[float] = []
+
+    class Stop(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            assert timeout is not None
+            waited.append(timeout)
+            return False
+
+    api = ChatApi(f"{server}/v1", "echo-1", key=KEY, timeout_s=HANG_S, retries=2, connections=1, first_pause_s=10)
+    api.complete(ask(text), 0, Stop())
+    api.close()
+    return waited
+
+
 def test_every_sample_arrives_once_and_usage_is_counted(server: str) -> None:
     policy = connect(server)
     assert isinstance(policy, Policy)
@@ -129,16 +148,17 @@ def test_what_passes_is_tried_again(server: str, fault: str) -> None:
 
 
 def test_a_silent_server_is_tried_again_after_the_timeout(server: str) -> None:
-    assert one(connect(server, timeout_seconds=0.3), ask("[hang*1] hi")).text == "echo [hang*1] hi"
+    assert one(connect(server, timeout_seconds=0.3, retries=20), ask("[hang*1] hi")).text == "echo [hang*1] hi"
 
 
 def test_retry_after_is_honoured(server: str) -> None:
-    policy = EndpointPolicy(
-        ModelConfig(name="echo-1", base_url=f"{server}/v1"), EndpointConfig(retries=2), api_key=KEY, first_pause_s=60
-    )
-    started = time.monotonic()
-    one(policy, ask("[429*2] wait"))
-    assert 0.1 <= time.monotonic() - started < 5, "two pauses of 0.05 s, not our own of a minute"
+    assert pauses(server, "[429*2] wait") == [0.05, 0.05], "the server's, not our own of ten seconds"
+
+
+def test_without_retry_after_pauses_are_our_own_and_grow(server: str) -> None:
+    first, second = pauses(server, "[500*2] wait")
+    assert 5 <= first <= 15
+    assert 10 <= second <= 30
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
 """`extract_answer`: the rules, one by one; no text makes it raise; time is linear in the text."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evoenv.environment.answers import extract_answer
+from tests.effort import assert_linear
 
 CASES = {
     "tagged": ("So it is <answer>42</answer>.", "42"),
@@ -140,19 +139,7 @@ HOSTILE = [
 )
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_time_is_linear_in_hostile_text(unit: str, prefix: str) -> None:
-    """Eight times the text costs about eight times as much; a quadratic step would cost sixty-four times."""
-    small, large = (prefix + unit * (length // len(unit)) for length in (40_000, 320_000))
-    # The constant covers the clock's grain where a pass is so fast that the small time is next to nothing.
-    assert _seconds(large) < 24 * _seconds(small) + 0.005
-
-
-def _seconds(text: str) -> float:
-    def once() -> float:
-        start = time.process_time()
-        extract_answer(text)
-        return time.process_time() - start
-
-    return min(once(), once())
+    assert_linear(extract_answer, prefix + unit * (320_000 // len(unit)))
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ def ask(
 
 @pytest.mark.sandbox
 def test_one_file_may_mix_graders(sandbox: Sandbox, tmp_path: Path) -> None:
-    pytest.importorskip("math_verify")
+    pytest.importorskip("math_verify", reason="math_verify is not installed: pip install 'evoenv[eval]'")
     suite = benchmark_suite(write(tmp_path / "mixed.jsonl", *MATHS, CHOICE, STDIN, FUNCTION))
     assert [problem.grader for problem in suite.problems] == ["math", "math", "choice", "program", "program"]
     right = {
@@ -85,7 +85,7 @@ def test_a_failed_program_says_which_test_and_is_no_failure_of_the_grader(sandbo
 def test_any_of_several_answers_will_do_and_a_grading_that_is_ended_is_counted(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    pytest.importorskip("math_verify")
+    pytest.importorskip("math_verify", reason="math_verify is not installed: pip install 'evoenv[eval]'")
     roots = {"problem": "A root of x^2 = 4?", "answer": ["2", "-2"]}
     suite = benchmark_suite(write(tmp_path / "m.jsonl", roots))
     said = ["-2", "4", "4/2", "(" * 300]

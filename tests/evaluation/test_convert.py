@@ -163,8 +163,8 @@ def test_json_lists_and_the_hub_s_wrapping(tmp_path: Path, wrap: Any) -> None:
 
 
 def test_parquet(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'evoenv[export]'")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: pip install 'evoenv[export]'")
     path = tmp_path / "train-00000-of-00001.parquet"
     parquet.write_table(pyarrow.table({"problem_idx": [1, 2], "problem": ["1+1?", "2+2?"], "answer": [2, 4]}), path)
     assert [(entry["id"], entry["answer"]) for entry in convert([path])] == [("1", "2"), ("2", "4")]

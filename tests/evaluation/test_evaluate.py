@@ -17,6 +17,7 @@ from evoenv.errors import InputError, PolicyError, StoreError
 from evoenv.evaluation import evaluate
 from evoenv.records import Request, Sample
 from evoenv.sandbox.host import Sandbox
+from tests.effort import HANG_S
 
 pytestmark = pytest.mark.sandbox
 
@@ -265,13 +266,13 @@ def test_killed_at_any_sample_it_goes_on_where_it_was(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     kept = 0
     for kill_at in (3, 9, 17):
-        died = subprocess.run([*program, str(path), str(kill_at)], capture_output=True, text=True, timeout=120)
+        died = subprocess.run([*program, str(path), str(kill_at)], capture_output=True, text=True, timeout=HANG_S)
         assert died.returncode == -9, died.stderr
         lines = path.read_bytes().splitlines() if path.exists() else []
         assert len(lines) >= kept
         kept = len(lines)
     assert kept > 1
-    done = subprocess.run([*program, str(path)], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([*program, str(path)], capture_output=True, text=True, timeout=HANG_S, check=True)
     accuracy, sampled = done.stdout.split()
     assert float(accuracy) == 0.25
     keys = [(line["item"], line["index"]) for line in entries(path)[1:]]

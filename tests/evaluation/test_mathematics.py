@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from evoenv.evaluation.mathematics import MathGrader, letter_of, nesting, normalised
 from evoenv.sandbox.host import Limits
+from tests.effort import HANG_S
 
-pytest.importorskip("math_verify")
+pytest.importorskip("math_verify", reason="math_verify is not installed: pip install 'evoenv[eval]'")
 pytestmark = pytest.mark.sandbox
 
 
@@ -109,6 +109,7 @@ def test_other_mathematics_is_not(grader: MathGrader) -> None:
     assert [pair for pair in DIFFERENT if grader.equivalent(*pair) != (False, None)] == []
 
 
+@pytest.mark.timeout(HANG_S)
 @pytest.mark.parametrize(
     "answer",
     [
@@ -120,15 +121,14 @@ def test_other_mathematics_is_not(grader: MathGrader) -> None:
     ],
 )
 def test_what_makes_sympy_hang_is_killed_and_the_next_answer_is_graded(grader: MathGrader, answer: str) -> None:
-    began = time.monotonic()
     same, failure = grader.equivalent("5", answer)
     assert not same
     assert failure is not None
     assert "killed" in failure or "Memory" in failure
-    assert time.monotonic() - began < 130
     assert grader.equivalent("5", "10/2") == (True, None)
 
 
+@pytest.mark.timeout(HANG_S)
 @pytest.mark.parametrize(
     "answer",
     [
@@ -153,9 +153,7 @@ def test_what_makes_sympy_hang_is_killed_and_the_next_answer_is_graded(grader: M
     ids=lambda text: text[:12].encode("unicode_escape").decode(),
 )
 def test_hostile_answers_neither_hang_nor_crash(grader: MathGrader, answer: str) -> None:
-    began = time.monotonic()
     assert grader.equivalent("x^2+1", answer)[0] is False
-    assert time.monotonic() - began < 130
     assert grader.equivalent("5", "10/2") == (True, None)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +16,7 @@ from evoenv.evaluation.programs import (
     same_value,
 )
 from evoenv.sandbox.host import Limits
+from tests.effort import HANG_S, assert_linear
 
 pytestmark = pytest.mark.sandbox
 
@@ -90,15 +90,14 @@ HOSTILE = {
 }
 
 
+@pytest.mark.timeout(HANG_S)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_bad_programs_fail_and_the_next_one_is_judged(grader: ProgramGrader, name: str) -> None:
     program, words = HOSTILE[name]
-    began = time.monotonic()
     passed, detail = grader.judge(program, ADDING, 1.0)
     assert not passed
     assert detail is not None
     assert re.search(words, detail), detail
-    assert time.monotonic() - began < 130
     assert grader.judge(RIGHT["input"], ADDING) == (True, None)
 
 
@@ -226,9 +225,8 @@ def test_the_last_closed_block_after_the_thinking_is_the_program(response: str, 
     assert extract_program(response) == program
 
 
-def test_cutting_out_a_program_takes_linear_time() -> None:
-    began = time.monotonic()
-    extract_program("```\n" * 250_000)
-    extract_program("`" * 1_000_000)
-    extract_program("   " * 500_000 + "\n```")
-    assert time.monotonic() - began < 20
+@pytest.mark.parametrize(
+    "text", ["```\n" * 250_000, "`" * 1_000_000, "   " * 500_000 + "\n```"], ids=["fences", "one fence", "spaces"]
+)
+def test_cutting_out_a_program_takes_linear_time(text: str) -> None:
+    assert_linear(extract_program, text)

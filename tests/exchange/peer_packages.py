@@ -18,6 +18,7 @@ from typing import Any
 from evoenv.exchange.bundle import PoolEntry
 from evoenv.records import Score
 from evoenv.sandbox.host import Sandbox
+from tests.effort import HANG_S
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "exchange"
@@ -86,7 +87,7 @@ class Peer:
             command, cwd=self.place, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as process:
             try:
-                deadline = time.monotonic() + 300
+                deadline = time.monotonic() + HANG_S
                 while not answers(f"http://127.0.0.1:{port}/health"):
                     assert process.poll() is None, f"{line} ended with {process.returncode}"
                     assert time.monotonic() < deadline, f"{line} does not answer"

@@ -21,6 +21,7 @@ from evoenv.sandbox.host import Sandbox
 pytestmark = pytest.mark.sandbox
 
 TWO = ("--only", "Sorting", "--only", "Fibonacci")
+NO_PYARROW = "pyarrow is not installed: pip install 'evoenv[export]'"
 
 FEW = """
 import random
@@ -95,7 +96,9 @@ def test_an_environment_without_instances_is_one_line(tmp_path: Path, sandbox: S
 
 
 def test_parquet_holds_the_rows_of_jsonl(jsonl_export: Path, tmp_path: Path) -> None:
-    pyarrow_parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow_parquet = pytest.importorskip(
+        "pyarrow.parquet", reason="pyarrow is not installed: pip install 'evoenv[export]'"
+    )
     evoenv("export", "seeds", "--to", "parquet", "-o", tmp_path / "out", "--instances", "8", *TWO)
     for split in ("train", "test"):
         table = pyarrow_parquet.read_table(tmp_path / "out" / f"{split}.parquet")
@@ -104,7 +107,9 @@ def test_parquet_holds_the_rows_of_jsonl(jsonl_export: Path, tmp_path: Path) -> 
 
 
 def test_verl_rows_have_verls_columns_and_no_answer_in_the_prompt(tmp_path: Path) -> None:
-    pyarrow_parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow_parquet = pytest.importorskip(
+        "pyarrow.parquet", reason="pyarrow is not installed: pip install 'evoenv[export]'"
+    )
     evoenv("export", "seeds", "--to", "verl", "-o", tmp_path / "out", "--instances", "4", "--only", "Fibonacci")
     (row, *_) = pyarrow_parquet.read_table(tmp_path / "out" / "train.parquet").to_pylist()
     assert set(row) == {"data_source", "prompt", "ability", "reward_model", "extra_info"}
@@ -120,7 +125,7 @@ def test_trl_rows_hold_no_answers(tmp_path: Path) -> None:
 
 
 def test_a_card_names_every_environment_with_its_licence(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow", reason=NO_PYARROW)
     evoenv("export", "seeds", "--to", "datasets", "-o", tmp_path / "My Data!", "--instances", "4", *TWO)
     card = (tmp_path / "My Data!" / "README.md").read_text()
     assert "pretty_name: my-data\nlicense: apache-2.0\n" in card

@@ -38,13 +38,13 @@ SHELL = f'evoenv() {{ "{sys.executable}" -m evoenv "$@"; }}; python() {{ "{sys.e
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["files.md", "pools.md"])
 def test_pages_that_need_only_us(tmp_path: Path, page: str) -> None:
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'evoenv[export]'")
     run_here(tmp_path, page)
 
 
 @pytest.mark.slow
 def test_the_page_on_rlve_gym(tmp_path: Path) -> None:
-    pytest.importorskip("networkx")
+    pytest.importorskip("networkx", reason="networkx is not installed: pip install networkx")
     make_gym(tmp_path)
     (tmp_path / "rlve").rename(tmp_path / "RLVE")
     run_here(tmp_path, "rlve-gym.md")

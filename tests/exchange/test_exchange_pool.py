@@ -238,7 +238,7 @@ def test_misuse_is_refused_before_any_work(packed: Path, tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "packed"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere: run this test as an ordinary user")
 def test_an_unwritable_place_is_named(packed: Path, tmp_path: Path) -> None:
     (tmp_path / "locked").mkdir(mode=0o500)
     said = one_line(evoenv("pool", "pack", "seeds", tmp_path / "locked" / "out", expect=2))

@@ -18,6 +18,7 @@ from evoenv.exchange.bundle import PoolEntry
 from evoenv.exchange.scorer.carry import CARRIED, manifest
 from evoenv.exchange.scorer.loading import load_scorer
 from evoenv.sandbox.host import Sandbox
+from tests.effort import HANG_S
 
 pytestmark = pytest.mark.sandbox
 
@@ -184,8 +185,8 @@ def test_a_forked_trainer_has_a_sandbox_of_its_own(jsonl_export: Path) -> None:
     results = context.Queue()
     child = context.Process(target=_score_in_a_fork, args=(str(jsonl_export / "scorer"), item, results))
     child.start()
-    assert results.get(timeout=60) == 1.0
-    child.join(60)
+    assert results.get(timeout=HANG_S) == 1.0
+    child.join(HANG_S)
     assert scorer.score(*item) == 1.0
     scorer.close()
 

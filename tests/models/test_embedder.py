@@ -70,7 +70,9 @@ def test_minilm_vectors_do_not_depend_on_the_batch_and_come_from_the_cache(
 @pytest.mark.slow
 @pytest.mark.model
 def test_minilm_agrees_with_sentence_transformers(encoder: MiniLMEmbedder) -> None:
-    library = pytest.importorskip("sentence_transformers")
+    library = pytest.importorskip(
+        "sentence_transformers", reason="sentence_transformers is not installed: pip install sentence-transformers"
+    )
     texts = [text for text in TEXTS if text.isprintable() or "\n" in text]
     reference = library.SentenceTransformer(str(encoder.path), device="cpu")
     expected = reference.encode(texts, normalize_embeddings=True)

@@ -24,6 +24,7 @@ from evoenv.models.loading import PLAIN_CHAT_TEMPLATE
 from evoenv.models.registry import PackagedFile, PackagedModel
 from evoenv.models.resolve import load_model, load_tokenizer, resolve_model
 from evoenv.models.tiny import build_tiny_policy, build_tiny_tokenizer
+from tests.effort import HANG_S
 
 
 @pytest.fixture
@@ -265,7 +266,7 @@ print(models.resolve_model("Tiny-Shop", cache=Path({str(shop.cache)!r})))
 """
     command = [sys.executable, "-c", program]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) for _ in range(2)]
-    outputs = {process.communicate(timeout=60)[0].strip() for process in processes}
+    outputs = {process.communicate(timeout=HANG_S)[0].strip() for process in processes}
     assert [process.returncode for process in processes] == [0, 0]
     assert outputs == {str(shop.cache / "models" / shop.model.cache_key)}
     assert (tmp_path / "downloads").read_text() == "x"
@@ -422,7 +423,12 @@ except ModelError as error:
         outside = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
         environment = {**outside, "HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "hub"), "HF_HUB_DISABLE_XET": "1"}
         done = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=120, check=False
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=HANG_S,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

@@ -25,10 +25,10 @@ PATIENCE = 60
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
-        not (BROWSER and DRIVER), reason="no Chromium with its driver found (Debian: apt-get install chromium-driver)"
+        not (BROWSER and DRIVER), reason="no Chromium with its driver: apt-get install chromium chromium-driver"
     ),
 ]
-selenium = pytest.importorskip("selenium", reason="selenium is not installed (pip install 'evoenv[dev]')")
+selenium = pytest.importorskip("selenium", reason="selenium is not installed: pip install 'evoenv[dev]'")
 
 from selenium import webdriver  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402

@@ -193,7 +193,7 @@ def test_a_scripted_run_through_the_real_loop_shows_every_fate(scripted_run: Pat
 @pytest.mark.slow
 @pytest.mark.sandbox
 def test_a_run_of_the_tiny_model_has_a_report(tmp_path: Path, capsys):
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="torch is not installed: pip install 'evoenv[local]'")
     directory = tmp_path / "run"
     assert main(["train", "--preset", "tiny-test", "--run", str(directory), "--plain"]) == 0
     page = page_of(directory)

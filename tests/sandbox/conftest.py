@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if here in item.path.parents:
             item.add_marker("sandbox")
             if sys.platform != "linux":
-                item.add_marker(pytest.mark.skip(reason="the sandbox needs Linux"))
+                item.add_marker(pytest.mark.skip(reason="the sandbox needs Linux: run this test there"))
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -18,6 +19,7 @@ from evoenv.sandbox.host import EnvironmentWorker, Failed, Ok, Sandbox
 from evoenv.sandbox.launcher import Zygote
 from evoenv.sandbox.pool import Job, WorkerPool
 from evoenv.sandbox.process import WorkerProcess
+from tests.effort import HANG_S, becomes_true
 
 BUSY = """
 import sys
@@ -40,19 +42,26 @@ def process_of(worker: EnvironmentWorker) -> WorkerProcess:
     return worker._process
 
 
+def state(pid: int | None) -> str:
+    """R running, S sleeping, T stopped, Z ended and not yet collected; empty where there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return ""
+
+
 def state_of(worker: EnvironmentWorker) -> str:
-    """R running, S sleeping, T stopped."""
-    return Path(f"/proc/{process_of(worker).pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    return state(process_of(worker).pid)
 
 
 def test_an_idle_worker_stands_still(raw: Sandbox) -> None:
     with raw.open(BUSY) as worker:
         assert worker.call("poke", [1]) == [Ok("done")]
-        time.sleep(0.05)
+        assert becomes_true(lambda: state_of(worker) == "T")
         before, memory = worker.cpu_s, worker.memory_mb
         time.sleep(0.3)
         assert state_of(worker) == "T"
-        assert worker.cpu_s - before < 0.01
+        assert worker.cpu_s == before
         assert worker.memory_mb == memory
         (outcome,) = worker.call("poke", [1])  # it goes on where it was stopped, on the time of this call
         assert isinstance(outcome, Failed)
@@ -63,8 +72,7 @@ def test_a_stopped_worker_answers_closes_and_is_collected(sandbox: Sandbox, addi
     worker = sandbox.open(addition)
     for _ in range(20):
         assert worker.score([(1, 0, "x")])[0].failure is None
-    time.sleep(0.02)
-    assert state_of(worker) == "T"
+    assert becomes_true(lambda: state_of(worker) == "T")
     pid = process_of(worker).pid
     worker.close()
     assert not Path(f"/proc/{pid}").exists()
@@ -73,7 +81,9 @@ def test_a_stopped_worker_answers_closes_and_is_collected(sandbox: Sandbox, addi
 
 def test_workers_and_their_zygote_are_first_in_line_when_memory_runs_out(sandbox: Sandbox, addition: str) -> None:
     if "oom-first" not in sandbox.layers:
-        pytest.skip(f"not here: {sandbox.missing['oom-first']}")
+        pytest.skip(
+            f"no oom-first ({sandbox.missing['oom-first']}): run where /proc may be written, not in a container"
+        )
     with sandbox.open(addition) as worker:
         for pid in (process_of(worker).pid, sandbox._zygotes[False].pid):
             assert Path(f"/proc/{pid}/oom_score_adj").read_text().strip() == "1000"
@@ -82,7 +92,8 @@ def test_workers_and_their_zygote_are_first_in_line_when_memory_runs_out(sandbox
 
 def test_idle_workers_share_a_bound_on_memory(raw: Sandbox) -> None:
     source = "hoard = []\ndef grow(mb):\n    hoard.append(bytearray(b'x' * (mb << 20)))\n    return len(hoard)\n#"
-    with WorkerPool(raw, capacity=8, memory_mb=100) as pool:
+    patient = dataclasses.replace(raw.limits, cpu_s=10.0)  # fresh memory may cost much CPU time on a busy machine
+    with Sandbox(patient, runtime=raw._runtime) as own, WorkerPool(own, capacity=8, memory_mb=100) as pool:
         for name in "abc":  # the third makes it too much, so the first goes
             assert pool.run([Job(source + name, "grow", [40])]) == [[Ok(1)]]
         assert pool.run([Job(source + "c", "grow", [0])]) == [[Ok(2)]]
@@ -137,7 +148,7 @@ def test_a_zygote_that_dies_during_a_spawn_is_replaced(addition: str, monkeypatc
         if not victims:
             victims.append(self)
             os.kill(self.pid, signal.SIGKILL)
-            self._process.wait(5)
+            self._process.wait(HANG_S)
         return honest(self, *arguments, **options)  # type: ignore[arg-type]
 
     with Sandbox() as sandbox:
@@ -166,26 +177,26 @@ def test_a_refused_fork_is_tried_once_more_and_then_reported(addition: str, monk
             assert worker.score([(1, 0, "x")])[0].failure is None
 
 
-def test_a_zygote_whose_error_stream_stays_open_is_waited_for_briefly(
+def test_a_zygote_whose_error_stream_stays_open_is_not_waited_for_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A start that fails while something else holds the error stream: reading to its end would take for ever.
+    # A start that fails while something else holds the error stream: reading to its end would take as long as that.
     lingering = tmp_path / "zygote.py"
     lingering.write_text(
         "import subprocess, sys\n"
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(20)'], stdin=subprocess.DEVNULL)\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], stdin=subprocess.DEVNULL)\n"
         f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
         "print('last words', file=sys.stderr)\n"
     )
     monkeypatch.setattr(launcher, "ZYGOTE", lingering)
     monkeypatch.setattr(launcher, "LAST_WORDS_S", 0.3)
-    start = time.monotonic()
     try:
         with pytest.raises(SandboxError, match="did not start: last words"):
             Zygote(1)
-        assert time.monotonic() - start < 10
+        assert state(int((tmp_path / "pid").read_text())) not in ("", "Z"), "what holds the stream ended first"
     finally:
-        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
 def test_a_worker_without_its_shared_page_ends_alone(addition: str) -> None:
@@ -214,7 +225,7 @@ with Sandbox() as sandbox, sandbox.open(sys.argv[1]) as sibling:
         capture_output=True,
         text=True,
         env={"PYTHONPATH": source_root},
-        timeout=60,
+        timeout=HANG_S,
         check=False,
     )
     assert done.stderr == ""

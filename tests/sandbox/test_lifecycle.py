@@ -17,6 +17,7 @@ import pytest
 from evoenv.errors import SandboxError
 from evoenv.sandbox.host import Failed, Ok, Sandbox
 from evoenv.sandbox.launcher import Zygote
+from tests.effort import HANG_S, becomes_true
 
 SOURCE_ROOT = Path(__file__).parents[2] / "src"
 
@@ -40,12 +41,10 @@ def processes_in_group(leader: int, *, zombies: bool = True) -> set[int]:
     return found
 
 
-def wait_until_gone(leader: int, timeout_s: float = 5.0) -> set[int]:
+def wait_until_gone(leader: int) -> set[int]:
     # Without the host its children are init's to reap, which may take its time over it.
-    deadline = time.monotonic() + timeout_s
-    while (left := processes_in_group(leader, zombies=False)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return left
+    becomes_true(lambda: not processes_in_group(leader, zombies=False))
+    return processes_in_group(leader, zombies=False)
 
 
 def zygote_of(sandbox: Sandbox) -> Zygote:
@@ -118,7 +117,7 @@ def test_when_the_host_ends_all_workers_end(end: signal.Signals | None) -> None:
     assert end is None or processes_in_group(leader)
     if end is not None:
         host.send_signal(end)
-    host.wait(10)
+    host.wait(HANG_S)
     assert wait_until_gone(leader) == set()
 
 
@@ -144,7 +143,7 @@ def test_a_busy_worker_ends_with_its_host() -> None:
         leader = int(host.stdout.readline())
     assert len(processes_in_group(leader)) >= 2
     host.kill()
-    host.wait(10)
+    host.wait(HANG_S)
     assert wait_until_gone(leader) == set()
 
 
@@ -180,7 +179,7 @@ def test_a_zygote_that_died_is_replaced_and_nobody_is_blamed(addition: str) -> N
     with Sandbox() as sandbox, sandbox.open(addition) as worker:
         zygote = zygote_of(sandbox)
         os.kill(zygote.pid, signal.SIGKILL)
-        zygote._process.wait(5)
+        zygote._process.wait(HANG_S)
         assert wait_until_gone(zygote.pid) == set(), "workers die with their zygote"
         outcomes = worker.call("score", [[1, 0, "x"], [2, 0, "x"]])
         assert outcomes == [Ok(0.0), Ok(0.0)]

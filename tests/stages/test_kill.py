@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from loop_support import contents
 
+from tests.effort import HANG_S
+
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 STEPS = 3
@@ -30,7 +32,7 @@ def start(directory, *more):
 def drive(directory, *kill_at):
     """Run the program to its end or its death; the number of ticks it counted, or None where it was killed."""
     with start(directory, *kill_at) as process:
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=HANG_S)
     if process.returncode == -9:
         return None
     assert process.returncode == 0, errors

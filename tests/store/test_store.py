@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +38,7 @@ from evoenv.store.database import Database
 from evoenv.store.packing import pack_rollout, pack_text, unpack_text, with_rollout
 from evoenv.store.schema import MIGRATIONS, SCHEMA_VERSION
 from evoenv.store.store import Asked, EnvironmentRecord, Store
+from tests.effort import calls
 
 
 @pytest.fixture
@@ -411,10 +411,10 @@ def test_an_unwritable_place_is_said_clearly(tmp_path):
 # --------------------------------------------------------------------------- size and speed
 
 
-@pytest.mark.slow
-def test_a_run_of_a_hundred_thousand_candidates_opens_in_two_seconds(tmp_path):
-    with Store.create(tmp_path, {}, {}) as store, store.transaction():
-        for step in range(1, 782):
+def fill(directory, steps):
+    """A run of so many steps, with 128 candidates each, all admitted."""
+    with Store.create(directory, {}, {}) as store, store.transaction():
+        for step in range(1, steps + 1):
             requests = [request(str(GeneratorRequestId(step, group)), 8) for group in range(16)]
             store.add_requests(step, [Asked(item, "generate") for item in requests])
             for group in range(16):
@@ -425,12 +425,45 @@ def test_a_run_of_a_hundred_thousand_candidates_opens_in_two_seconds(tmp_path):
                     store.add_candidates([candidate])
                     store.add_report(step, candidate.id, ValidationReport(5, prompt_template=f"p{number}" * 40))
                     store.add_environments([EnvironmentRecord(environment_id(source_of(number)), candidate.id, False)])
-    began = time.perf_counter()
-    with Store.open(tmp_path) as store:
-        assert len(store.pool().members) == store.count_candidates() == 781 * 128
-        assert len(store.candidates(700)) == 128
-        size = store.size()
-    assert time.perf_counter() - began < 2.0
+
+
+@pytest.mark.slow
+def test_a_long_run_costs_what_it_is_asked_for(tmp_path, monkeypatch):
+    instructions = 0
+    connect = sqlite3.connect
+
+    def counting(*arguments, **options):
+        def count():
+            nonlocal instructions
+            instructions += 1
+
+        connection = connect(*arguments, **options)
+        connection.set_progress_handler(count, 1)
+        return connection
+
+    def work(action):
+        """Instructions of SQLite's and calls of Python's."""
+        before = instructions
+        made = calls(action)
+        return np.array([instructions - before, made - (instructions - before)])
+
+    small, large = 40, 160  # steps
+    opening, pool, step = {}, {}, {}
+    for steps in (small, large):
+        directory = tmp_path / str(steps)
+        fill(directory, steps)
+        monkeypatch.setattr(sqlite3, "connect", counting)
+        opening[steps] = work(lambda directory=directory: Store.open(directory).close())
+        with Store.open(directory) as store:
+            assert len(store.pool().members) == store.count_candidates() == steps * 128
+            assert len(store.candidates(small)) == 128
+            pool[steps] = work(store.pool)
+            step[steps] = work(lambda store=store: store.candidates(small))
+            size = store.size()
+        monkeypatch.undo()
+    assert all(opening[large] <= 1.1 * opening[small]), "opening reads no rows"
+    assert all(step[large] <= 1.1 * step[small]), "one step's candidates are found without reading the others"
+    assert all(pool[large] <= 1.1 * large / small * pool[small]), "each member is read once"
     assert size["bytes"] / size["candidates"] < 4000
 
 

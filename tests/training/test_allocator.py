@@ -20,7 +20,7 @@ print(int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="glibc's heap")
+@pytest.mark.skipif(sys.platform != "linux", reason="it is about glibc's heap: run this test on Linux")
 def test_freed_blocks_are_given_back() -> None:
     def resident_mb(setting: str) -> int:
         command = [sys.executable, "-c", ROUNDS.format(setting=setting)]

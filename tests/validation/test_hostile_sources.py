@@ -1,6 +1,6 @@
 """Sources that attack the host through what it computes about them: each gets a verdict, none an exception or a hang.
 
-A hang shows as pytest's own time limit: every one of these took minutes, or more memory than there is, at some time.
+A hang shows as a time limit: every one of these took minutes, or more memory than there is, at some time.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import pytest
 from evoenv.sandbox.host import Sandbox
 from evoenv.validation.l1_source import check_source
 from evoenv.validation.validate import validate
+from tests.effort import HANG_S
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(HANG_S)]
 
 BASE = """
 import random

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
+pytest.importorskip("torch", reason="torch is not installed: pip install 'evoenv[local]'")
 
 from evoenv.engines.local.policy import LocalPolicy
 from evoenv.models.resolve import load_model, load_tokenizer, resolve_device

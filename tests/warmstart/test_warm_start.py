@@ -16,7 +16,7 @@ from evoenv.errors import ConfigError, InputError, StoreError
 from evoenv.sandbox.host import Sandbox
 from evoenv.warmstart.recipe import Recipe, load_recipe, read_recipe
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'evoenv[local]'")
 
 from evoenv.models.resolve import load_model, load_tokenizer, resolve_device  # noqa: E402
 from evoenv.warmstart.encoding import batches, encode_pair  # noqa: E402

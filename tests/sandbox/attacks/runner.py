@@ -44,7 +44,6 @@ LAYERS = (
 LAYERS_BUT_THE_FILTER = tuple(layer for layer in LAYERS if layer not in ("seccomp", "rlimits", "parent-death"))
 LIMITS = Limits(cpu_s=0.4, wall_s=1.5, memory_mb=96, reply_mb=4, deaths_per_call=2)
 HOST_GROWTH_KB = 200 << 10
-HOST_PATIENCE_S = 20.0
 
 
 class Targets:
@@ -193,8 +192,6 @@ def run_attack(sandbox: Sandbox, attack: Attack) -> dict[str, Any]:
             evidence.append(f"processes left behind: {left}")
     finally:
         targets.close()
-    if time.monotonic() - start > HOST_PATIENCE_S:
-        evidence.append(f"the host was held for {time.monotonic() - start:.0f} s")
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - resource_before
     if grown > HOST_GROWTH_KB:
         evidence.append(f"the host grew by {grown >> 10} MB")
