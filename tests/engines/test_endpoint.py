@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from evoenv.config import EndpointConfig, ModelConfig
+from evoenv.engines.endpoint.chat_api import ChatApi
 from evoenv.engines.endpoint.policy import EndpointPolicy
 from evoenv.errors import BudgetExhausted, EndpointError, InputError, PolicyError
-from evoenv.engines.endpoint.chat_api import ChatApi
 from evoenv.objective import Batch
 from evoenv.ports import Policy
 from evoenv.records import Message, Request, Sample
