@@ -31,7 +31,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from evoenv.cli.doctor import describe_machine
+from evoenv.diagnosis import describe_machine
 from evoenv.environment.base import VerifiableEnvironment
 from evoenv.environment.seeds import seed_source, seed_sources
 from evoenv.sandbox.guest.runtime import Runtime

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from evoenv.cli.driving import config_help
 from evoenv.config import KNOWN_KEYS, Config, load_config
 from evoenv.errors import ConfigError
 from evoenv.presets import preset, preset_names
 from evoenv.run import MAY_CHANGE, config_toml
+from evoenv.settings import config_help
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
@@ -20,7 +21,7 @@ from typing import Any
 
 from evoenv.admission.novelty import clean_generate_body
 from evoenv.config import Config, load_config, to_mapping
-from evoenv.curricula import curriculum_of
+from evoenv.curricula import check_curriculum, curriculum_of
 from evoenv.durable import write_bytes
 from evoenv.environment.sets import load_environments
 from evoenv.errors import BudgetExhausted, ConfigError, InputError
@@ -73,6 +74,25 @@ _VERSIONED = ("evoenv", "torch", "transformers", "numpy", "msgspec")
 
 
 # --------------------------------------------------------------------------- the directory
+
+
+def check_free(directory: Path) -> None:
+    """Raise InputError, before any work, if no new run can be made in the directory."""
+    if Store.begun(directory):
+        raise InputError(f"{directory} already holds a run; continue it with --resume, or choose another --run")
+    parent = directory.absolute()
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise InputError(
+            f"no run can be made in {directory}: {parent} is not a directory to write in; choose another --run"
+        )
+
+
+def check_begun(directory: Path) -> None:
+    """Raise InputError if there is no run in the directory."""
+    if not Store.begun(directory):
+        raise InputError(f"there is no run in {directory} to resume; start it without --resume")
 
 
 def create(directory: Path, config: Config) -> tuple[Store, Config]:
@@ -152,6 +172,23 @@ def _check_changes(begun: Config, config: Config) -> None:
 
 
 # --------------------------------------------------------------------------- the run
+
+
+def check_trainable(config: Config) -> None:
+    """Raise ConfigError if nothing could be trained with this configuration."""
+    if config.model.base_url:
+        raise ConfigError(
+            f"model.base_url is {config.model.base_url!r}: a served model can only sample, so it cannot be trained. "
+            "Use `evoenv synth` to build a pool with it, or leave model.base_url empty and name a local model"
+        )
+    if not config.calibration.enabled:
+        raise ConfigError(
+            "calibration.enabled is false: the generator's reward is made of the solver's pass rate, so training needs "
+            "it; leave it true, or build a pool without training by `evoenv synth`"
+        )
+    if config.run.steps < 1:
+        raise ConfigError(f"run.steps is {config.run.steps}; expected 1 or more")
+    check_curriculum(config)
 
 
 def prepare(

@@ -10,9 +10,10 @@ from rich.console import Console
 
 from evoenv.cli.live import LiveView, bar_text, render, sparkline
 from evoenv.cli.summary import show, summarise
-from evoenv.cli.watching import PlainView, Snapshot, Watchers, funnel
+from evoenv.cli.watching import PlainView, Snapshot, funnel
 from evoenv.evolve import evolve
 from evoenv.sandbox.host import Sandbox
+from evoenv.stages.context import Observers
 
 pytestmark = pytest.mark.sandbox
 
@@ -26,7 +27,7 @@ def watched(tmp_path_factory):
         run, _ = open_run(tmp_path_factory.mktemp("watched") / "run", sandbox, config)
         plain = PlainView(run.store, config, "train", lines.append)
         live = LiveView(run.store, config, "train", screen)
-        run.observer = Watchers([plain, live])
+        run.observer = Observers([plain, live])
         for step in (1, 2):
             evolve(run, step)
         live.close()

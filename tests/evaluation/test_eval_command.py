@@ -15,8 +15,9 @@ from evaluation_support import ADDING, BROKEN, DYING, solver
 from loop_support import configuration
 
 from evoenv.cli import main
-from evoenv.cli.eval import file_name, parse_levels
+from evoenv.cli.eval import parse_levels
 from evoenv.engines.scripted import ScriptedPolicy
+from evoenv.evaluation.naming import results_name
 from evoenv.run import create
 from evoenv.store.store import Store
 from tests.effort import HANG_S, becomes_true
@@ -93,10 +94,10 @@ def test_levels_are_lists_and_ranges() -> None:
 
 
 def test_suites_have_files_of_their_own() -> None:
-    assert file_name("corpus:held-out") == "corpus-held-out"
-    assert file_name("data/aime24.jsonl").startswith("aime24-")
-    assert file_name("data/aime24.jsonl") != file_name("other/aime24.jsonl")
-    assert "/" not in file_name("run:/a/b/../c/")
+    assert results_name("corpus:held-out") == "corpus-held-out"
+    assert results_name("data/aime24.jsonl").startswith("aime24-")
+    assert results_name("data/aime24.jsonl") != results_name("other/aime24.jsonl")
+    assert "/" not in results_name("run:/a/b/../c/")
 
 
 @pytest.mark.sandbox

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from evoenv import assembly
-from evoenv.cli import doctor, main
+from evoenv import assembly, diagnosis
+from evoenv.cli import main
 from evoenv.sandbox import host
 
 ROOT = Path(__file__).parents[2]
@@ -60,15 +60,15 @@ def test_the_package_list_is_that_of_the_project() -> None:
     def names(requirements: list[str]) -> set[str]:
         return {re.split(r"[<>=!\[; ]", requirement)[0] for requirement in requirements}
 
-    assert set(doctor.PACKAGES["core"]) == names(project["dependencies"])
+    assert set(diagnosis.PACKAGES["core"]) == names(project["dependencies"])
     for extra in ("local", "endpoint"):
-        assert set(doctor.PACKAGES[extra]) == names(project["optional-dependencies"][extra])
+        assert set(diagnosis.PACKAGES[extra]) == names(project["optional-dependencies"][extra])
 
 
 def test_missing_things_come_with_a_remedy() -> None:
     sandbox = {"ok": True, "error": None, "missing": {"namespaces:mnt": "EPERM", "uid": "not root"}}
     packages = {"core": {"rich": "1"}, "local": {"torch": None}, "endpoint": {"httpx": "1"}}
-    lines = doctor.advise(sandbox, packages, [{"name": "M", "path": None}])
+    lines = diagnosis.advise(sandbox, packages, [{"name": "M", "path": None}])
     assert len(lines) == 3
     assert "unshare" in lines[0]
     assert "evoenv[local]" in lines[1]
@@ -76,7 +76,7 @@ def test_missing_things_come_with_a_remedy() -> None:
 
 
 def test_doctor_does_not_import_torch() -> None:
-    program = "import sys; from evoenv.cli import doctor; doctor.examine(); assert 'torch' not in sys.modules"
+    program = "import sys; from evoenv import diagnosis; diagnosis.examine(); assert 'torch' not in sys.modules"
     subprocess.run(
         [sys.executable, "-c", program], check=True, env={"PYTHONPATH": str(ROOT / "src"), "HOME": "/nonexistent"}
     )

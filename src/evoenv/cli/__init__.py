@@ -1,4 +1,4 @@
-"""The command line: one thin module per command. Heavy parts load when a command needs them."""
+"""The command line: one thin module per command, loaded when it is chosen. Only `evoenv.__main__` imports it."""
 
 from __future__ import annotations
 
@@ -11,41 +11,69 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import TextIO
+from types import ModuleType
+from typing import Any, TextIO
 
+from evoenv import __version__
 from evoenv.cli.common import visible
-from evoenv.errors import EvoEnvError
+from evoenv.errors import EvoEnvError, InputError
 
 NOT_WRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
-COMMANDS = (
-    "train",
-    "synth",
-    "validate",
-    "play",
-    "envs",
-    "compare",
-    "eval",
-    "audit_review",
-    "report",
-    "export",
-    "import_",
-    "pool",
-    "warm_start",
-    "doctor",
-)
+COMMANDS: dict[str, tuple[str, str]] = {
+    "train": ("evoenv.cli.train", "the whole loop: a model writes, checks and solves its own environments"),
+    "synth": ("evoenv.cli.synth", "a verified pool from any OpenAI-compatible model, without training"),
+    "validate": ("evoenv.cli.validate", "check environment files, layers L1 to L5"),
+    "play": ("evoenv.cli.play", "show an instance; score an answer"),
+    "envs": ("evoenv.cli.envs", "list environments"),
+    "compare": ("evoenv.cli.compare", "curricula side by side: same model, compute and seeds; one table and figures"),
+    "eval": ("evoenv.cli.eval", "accuracy with confidence intervals, on environments or benchmark files"),
+    "audit-review": ("evoenv.cli.audit_review", "how well the reviewer tells sound environments from buggy ones"),
+    "report": ("evoenv.cli.report", "figures and one self-contained HTML file of a run"),
+    "export": ("evoenv.cli.export", "write a pool for another project: verl, TRL, verifiers, data sets, …"),
+    "import": (
+        "evoenv.cli.import_",
+        "take environments in: RLVE-Gym, reasoning-gym, packed pools, any folder of environment files",
+    ),
+    "pool": ("evoenv.cli.pool", "pack a run's pool into a plain directory, or unpack one"),
+    "warm-start": ("evoenv.cli.warm_start", "teach a weak model both roles, from the corpus or from a pool"),
+    "doctor": ("evoenv.cli.doctor", "check this machine"),
+}
+"""Name -> module and one line of help. A module is loaded when its command is chosen."""
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Gets its description and options from the command's module, once it has something to parse."""
+
+    module: str | None = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self.module is not None:
+            module, self.module = self.module, None
+            load_command(module).configure(self)
+        return super().parse_known_args(args, namespace)
+
+
+def load_command(module: str) -> ModuleType:
+    """Import a command's module. A package that is not installed is said in words."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "evoenv":
+            raise
+        raise InputError(
+            f"{error.name} not found; install what a run needs: pip install 'evoenv[local,endpoint]'"
+        ) from error
 
 
 def build_parser() -> argparse.ArgumentParser:
-    from evoenv import __version__
-
     parser = argparse.ArgumentParser(
         prog="evoenv",
         description="Verifiable environment synthesis: a language model writes the Python environments that train it.",
     )
     parser.add_argument("--version", action="version", version=f"evoenv {__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name in COMMANDS:
-        importlib.import_module(f"evoenv.cli.{name}").add_parser(subparsers)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=CommandParser)
+    for name, (module, text) in COMMANDS.items():
+        commands.add_parser(name, help=text).module = module
     return parser
 
 

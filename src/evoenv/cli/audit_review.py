@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import re
-from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
+from rich.text import Text
+
+from evoenv.assembly import require_packages
 from evoenv.cli import driving
 from evoenv.cli.common import console, print_json, visible
+from evoenv.cli.eval_view import ProgressBar
+from evoenv.config import Config
 from evoenv.errors import InputError
-
-if TYPE_CHECKING:
-    from evoenv.config import Config
-    from evoenv.evaluation.subject import Subject
-    from evoenv.review_audit.labels import LabelledSet
-    from evoenv.review_audit.tables import Audit
-
-MECHANICAL_FOLDER = Path("evaluations") / "mechanical"
+from evoenv.evaluation.subject import Subject, model_subject, run_subject
+from evoenv.review_audit.audit import audit, audit_config, results_path
+from evoenv.review_audit.labels import LabelledSet, read_set
+from evoenv.review_audit.tables import DEPLOYED, Audit, table_text
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "audit-review",
-        help="how well the reviewer tells sound environments from buggy ones",
-        description="Review labelled environments, run L1 to L5 on them, and print accuracy, precision, recall, F1 and "
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Review labelled environments, run L1 to L5 on them, and print accuracy, precision, recall, F1 and "
         "confusion of both, alone and together; the positive class is 'buggy'. Verdicts are kept one by one; the same "
-        "command continues what was stopped.",
+        "command continues what was stopped."
     )
     parser.add_argument(
         "labels", metavar="LABELS",
@@ -60,15 +57,14 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     check(arguments)
-    from evoenv.review_audit.labels import read_set
-
     labelled = read_set(arguments.labels, count=arguments.count, seed=arguments.seed)
     if arguments.mechanical_only:
-        return audit(arguments, labelled, None, None)
-    config = settings(arguments)
+        return run_audit(arguments, labelled, None, None)
+    own = [] if arguments.reviews is None else [f"review.reviews={arguments.reviews}"]
+    config = audit_config(arguments.run_directory, arguments.preset, [*arguments.overrides, *own])
     if config.review.reviews < 1:
         raise InputError(f"review.reviews is {config.review.reviews}; expected 1 or more")
-    return audit(arguments, labelled, config, reviewer(arguments, config))
+    return run_audit(arguments, labelled, config, reviewer(arguments, config))
 
 
 def check(arguments: argparse.Namespace) -> None:
@@ -87,25 +83,7 @@ def check(arguments: argparse.Namespace) -> None:
         raise InputError("--checkpoint is a step of a run; give --run DIR with it")
 
 
-def settings(arguments: argparse.Namespace) -> Config:
-    """How reviews are made: the run's own settings, else defaults or a preset; then --set and --reviews."""
-    from evoenv.config import load_config
-    from evoenv.presets import preset
-
-    own = [] if arguments.reviews is None else [f"review.reviews={arguments.reviews}"]
-    overrides = [*arguments.overrides, *own]
-    if arguments.run_directory is not None:
-        from evoenv.store.store import Store
-
-        with Store.read(arguments.run_directory) as store:
-            return load_config(store.meta("config"), overrides=overrides)
-    return load_config(*([preset(arguments.preset)] if arguments.preset else []), overrides=overrides)
-
-
 def reviewer(arguments: argparse.Namespace, config: Config) -> Subject:
-    from evoenv.assembly import require_packages
-    from evoenv.evaluation.subject import model_subject, run_subject
-
     require_packages("numpy")
     if arguments.run_directory is not None:
         if arguments.base_url:
@@ -124,41 +102,25 @@ def _model_settings(config: Config) -> list[str]:
     ]
 
 
-def audit(arguments: argparse.Namespace, labelled: LabelledSet, config: Config | None, subject: Subject | None) -> int:
-    from evoenv.assembly import open_sandbox
-    from evoenv.cli.eval_view import ProgressBar
-    from evoenv.pool.state import starting_level
-    from evoenv.review_audit.journal import Journal
-    from evoenv.review_audit.tables import summarise
-    from evoenv.review_audit.verdicts import check_mechanically, review_all
-
+def run_audit(
+    arguments: argparse.Namespace, labelled: LabelledSet, config: Config | None, subject: Subject | None
+) -> int:
     screen = console(stderr=True)
-    folder = subject.folder if subject is not None else MECHANICAL_FOLDER
-    results = arguments.results or folder / f"{file_name(labelled)}.jsonl"
-    reviews = config.review.reviews if config is not None else 0
-    with ExitStack() as stack:
-        stack.enter_context(driving.logged(screen))
-        policy, model = subject.open() if subject is not None else (None, None)
-        if policy is not None:
-            stack.callback(policy.close)
-        kept = stack.enter_context(Journal(results, identity(labelled, config, model, arguments.seed)))
-        sandbox = stack.enter_context(open_sandbox(allow_degraded=arguments.allow_degraded))
-        try:
-            with ProgressBar(screen, "L1-L5") as progress:
-                check_mechanically(labelled, sandbox, kept, progress=progress)
-            if policy is not None and config is not None:
-                with ProgressBar(screen, "reviews") as progress:
-                    review_all(
-                        labelled, sandbox, policy, config.review, kept,
-                        level=starting_level(config.solver), seed=arguments.seed, progress=progress,
-                    )  # fmt: skip
-        except KeyboardInterrupt:
-            screen.print(
-                f"stopped; the verdicts so far are in {results}, and the same command continues",
-                markup=False, soft_wrap=True,
+    results = arguments.results or results_path(labelled, subject)
+    try:
+        with driving.logged(screen):
+            found = audit(
+                labelled, config, subject, results,
+                seed=arguments.seed, progress=lambda what: ProgressBar(screen, what),
+                allow_degraded=arguments.allow_degraded,
             )  # fmt: skip
-            return driving.INTERRUPTED
-        found = summarise(labelled, kept, reviews=reviews)
+    except KeyboardInterrupt:
+        screen.print(
+            f"stopped; the verdicts so far are in {results}, and the same command continues",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+        return driving.INTERRUPTED
+    reviews = config.review.reviews if config is not None else 0
     label = subject.label if subject is not None else None
     if arguments.json:
         print_json({"model": label, "reviews": reviews, "results": str(results), **found.to_json()})
@@ -167,38 +129,7 @@ def audit(arguments: argparse.Namespace, labelled: LabelledSet, config: Config |
     return 0
 
 
-def file_name(labelled: LabelledSet) -> str:
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", labelled.name.rstrip("/").rpartition("/")[2]).strip("-.")[:60]
-    return f"review-audit-{plain or 'set'}-{labelled.digest[:6]}"
-
-
-def identity(labelled: LabelledSet, config: Config | None, model: Any, seed: int) -> dict[str, Any]:
-    """What must not change between two sittings of one audit; the number of reviews may grow."""
-    from evoenv import __version__
-    from evoenv.pool.state import starting_level
-    from evoenv.prompts.review import REVIEW_PROMPT
-
-    # The digest says what is judged: one set may be spelt in several ways.
-    found: dict[str, Any] = {"digest": labelled.digest, "evoenv": __version__, "seed": seed}
-    if config is not None:
-        review = config.review
-        found["model"] = model
-        found["review"] = {
-            "prompt": REVIEW_PROMPT,
-            "temperature": review.temperature,
-            "max_prompt_tokens": review.max_prompt_tokens,
-            "max_tokens": review.max_tokens,
-            "level": starting_level(config.solver),
-        }
-    return found
-
-
 def show(found: Audit, label: str | None, reviews: int, results: Path) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from evoenv.review_audit.tables import DEPLOYED, table_text
-
     screen = console()
     items = found.labelled.items
     sound = sum(not item.buggy for item in items)

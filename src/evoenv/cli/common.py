@@ -1,4 +1,4 @@
-"""What several commands share: printing JSON, consoles, opening the sandbox."""
+"""What several commands share: printing JSON, consoles, progress bars, options of environments."""
 
 from __future__ import annotations
 
@@ -7,30 +7,15 @@ import json
 import re
 import sys
 import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evoenv.environment.files import find_controller, read_controller, read_source, short
 from evoenv.errors import InputError
-
-__all__ = [
-    "add_environment_options",
-    "console",
-    "find_controller",
-    "nesting",
-    "open_sandbox",
-    "parse_parameters",
-    "print_json",
-    "read_controller",
-    "read_source",
-    "short",
-    "visible",
-]
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from evoenv.sandbox.host import Sandbox
 
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """What JSON does not escape by itself and a terminal obeys, or an encoder cannot say."""
@@ -105,7 +90,14 @@ def add_environment_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def open_sandbox(arguments: argparse.Namespace) -> Sandbox:
-    from evoenv import assembly
+@contextmanager
+def progress_bar(what: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """Called with how many are done of how many; seen only where somebody watches."""
+    # rich is not loaded at the top: `evoenv --help` and `evoenv validate --help` start without it
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    return assembly.open_sandbox(allow_degraded=arguments.allow_degraded)
+    screen = console(stderr=True)
+    columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -9,30 +9,39 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from evoenv.assembly import require_packages
 from evoenv.cli import driving
 from evoenv.cli.common import console, print_json
+from evoenv.comparison.checks import check_plan, require_matplotlib
+from evoenv.comparison.orchestrate import Watcher, run_all
+from evoenv.comparison.plan import (
+    Plan,
+    RunPlan,
+    SuiteSettings,
+    continued,
+    is_done,
+    make_plan,
+    parse_names,
+    parse_numbers,
+    write_plan,
+)
+from evoenv.comparison.results import write_results
 from evoenv.errors import InputError
 from evoenv.wording import duration, plural
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from evoenv.comparison.orchestrate import Watcher
-    from evoenv.comparison.plan import Plan, RunPlan
 
 DEFAULT_PRESET = "nano"
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "compare",
-        help="curricula side by side: same model, compute and seeds; one table and figures",
-        description="Train one model by several curricula at equal compute, each with several random seeds, and "
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Train one model by several curricula at equal compute, each with several random seeds, and "
         "compare held-out accuracies. Start the same command again to continue: finished runs are not repeated, a "
-        "stopped one resumes.",
+        "stopped one resumes."
     )
     parser.add_argument(
         "--curricula",
@@ -83,11 +92,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     require_packages("numpy", "torch", "transformers")
     require_matplotlib()
-    from evoenv.comparison.orchestrate import run_all
-    from evoenv.comparison.plan import continued, write_plan
-    from evoenv.comparison.results import write_results
-
-    plan = continued(arguments.output, make_plan(arguments))
+    plan = continued(arguments.output, read_flags(arguments))
     check_plan(plan)
     write_plan(arguments.output, plan)
     screen = console(stderr=True)
@@ -110,20 +115,32 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def require_matplotlib() -> None:
-    import importlib.util
-
-    if importlib.util.find_spec("matplotlib") is None:
-        raise InputError("matplotlib not found; install what figures need: pip install 'evoenv[report]'")
-
-
-def make_plan(arguments: argparse.Namespace) -> Plan:
+def read_flags(arguments: argparse.Namespace) -> Plan:
     """The plan that the flags describe; every flag is checked."""
-    from evoenv.comparison.plan import Plan, RunPlan, check_overrides, parse_names, parse_numbers, run_settings
-    from evoenv.config import to_mapping
-
     names, seeds = parse_names(arguments.curricula), parse_numbers(arguments.seeds, "--seeds")
-    check_overrides(arguments.overrides)
+    check_flags(arguments)
+    own = [f"model.name={arguments.model}"] if arguments.model else []
+    return make_plan(
+        names, seeds,
+        preset=driving.preset_of(arguments, DEFAULT_PRESET), file=arguments.config, defaults=own,
+        overrides=arguments.overrides,
+        steps=arguments.steps or 0, tokens=arguments.tokens or 0, eval_every=arguments.eval_every,
+        evaluation=SuiteSettings(
+            suites=tuple(arguments.suites),
+            difficulties=parse_numbers(arguments.difficulties, "--difficulties"),
+            instances=arguments.instances,
+            programs=arguments.programs,
+            samples=arguments.samples,
+            temperature=arguments.temperature,
+            top_p=arguments.top_p,
+            max_tokens=arguments.max_tokens or 0,
+            seed=arguments.suite_seed,
+        ),
+        allow_degraded=arguments.allow_degraded,
+    )  # fmt: skip
+
+
+def check_flags(arguments: argparse.Namespace) -> None:
     at_least = {"--steps": 1, "--tokens": 1, "--eval-every": 0, "--instances": 1, "--programs": 1, "--samples": 1,
                 "--max-tokens": 1, "--jobs": 1}  # fmt: skip
     for flag, least in at_least.items():
@@ -137,64 +154,12 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
         )
     if len(set(arguments.suites)) < len(arguments.suites):
         raise InputError("a --suite is named twice; name each once")
-    steps, tokens = arguments.steps or 0, arguments.tokens or 0
-    own = [f"model.name={arguments.model}"] if arguments.model else []
-    # A checkpoint is needed to resume and at the end, not for every step; a user's own setting comes later and wins.
-    own += [f"run.checkpoint_every={arguments.eval_every or 10}", "run.keep_checkpoints=1"]
-    own += arguments.overrides
-    runs, configs = [], []
-    for name in names:
-        for seed in seeds:
-            config = driving.load(arguments, DEFAULT_PRESET, [*own, *run_settings(name, seed, steps, tokens)])
-            configs.append(config)
-            runs.append(RunPlan(curriculum=name, seed=seed, config=to_mapping(config)))
-    return Plan(
-        model=configs[0].model.name,
-        steps=steps,
-        tokens=tokens,
-        eval_every=arguments.eval_every,
-        evaluation=_settings(arguments, configs[0].solver.max_tokens),
-        runs=tuple(runs),
-        allow_degraded=arguments.allow_degraded,
-    )
-
-
-def _settings(arguments: argparse.Namespace, max_tokens: int) -> Any:
-    from evoenv.comparison.plan import SuiteSettings, parse_numbers
-
-    return SuiteSettings(
-        suites=tuple(arguments.suites),
-        difficulties=parse_numbers(arguments.difficulties, "--difficulties"),
-        instances=arguments.instances,
-        programs=arguments.programs,
-        samples=arguments.samples,
-        temperature=arguments.temperature,
-        top_p=arguments.top_p,
-        max_tokens=arguments.max_tokens or max_tokens,
-        seed=arguments.suite_seed,
-    )
-
-
-def check_plan(plan: Plan) -> None:
-    """Refuse before any work what no run could do: curricula, suites, model."""
-    from evoenv.cli.train import check_trainable
-    from evoenv.comparison.plan import config_of
-    from evoenv.comparison.single import build_suites
-    from evoenv.models.resolve import resolve_model
-
-    first = {run.curriculum: run for run in reversed(plan.runs)}
-    for one in first.values():
-        check_trainable(config_of(one))
-    build_suites(plan.evaluation, allow_degraded=plan.allow_degraded)
-    resolve_model(plan.model)
 
 
 # --------------------------------------------------------------------------- progress
 
 
 def open_watcher(plan: Plan, directory: Path, screen: Console, stack: ExitStack, *, plain: bool) -> Watcher:
-    from evoenv.comparison.plan import is_done
-
     done = [run.name for run in plan.runs if is_done(directory, plan, run)]
     screen.print(
         f"{plural(len(plan.runs), 'run')} of {plan.budget}, {len(done)} finished before; in {directory}",
@@ -236,8 +201,6 @@ class Bars:
     """A bar for every run at work and one for all."""
 
     def __init__(self, plan: Plan, screen: Console, done: list[str]) -> None:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
         self._plan = plan
         self._progress = Progress(
             TextColumn("{task.description}"),

@@ -1,4 +1,4 @@
-"""What `train` and `synth` share: settings from flags, the ports of a run, stopping, and how a run ends."""
+"""What `train` and `synth` share: options, watching a run on a terminal, stopping it, and how it ends."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
-from evoenv.config import Config, load_config
-from evoenv.errors import BudgetExhausted, InputError
+from rich.console import Console
+from rich.logging import RichHandler
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from evoenv.assembly import Ports
-    from evoenv.cli.watching import Watch
-    from evoenv.stages.context import Run
-    from evoenv.store.store import Store
+from evoenv.api import RunResult
+from evoenv.cli.live import LiveView
+from evoenv.cli.watching import PlainView, Watch
+from evoenv.config import Config
+from evoenv.errors import InputError
+from evoenv.run import check_begun, check_free
+from evoenv.stages.context import Observer, Run
+from evoenv.store.store import STAGES, Store
 
 INTERRUPTED = 130
 
@@ -53,28 +54,14 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def layers_of(arguments: argparse.Namespace, default_preset: str | None = None) -> list[Any]:
-    """Preset and file, in the order in which they are laid over the defaults."""
-    from evoenv.presets import preset
-
-    name = arguments.preset or (None if arguments.config else default_preset)
-    return [*([preset(name)] if name else []), *([arguments.config] if arguments.config else [])]
-
-
-def load(arguments: argparse.Namespace, default_preset: str | None, extra: Sequence[str] = ()) -> Config:
-    """The configuration of a new run: defaults < preset < the curriculum's recipe < file < --set < own flags."""
-    from evoenv.curricula.recipes import recipe
-
-    layers, overrides = layers_of(arguments, default_preset), [*arguments.overrides, *extra]
-    own = recipe(load_config(*layers, overrides=overrides).curriculum.name)
-    below = len(layers) - bool(arguments.config)
-    return load_config(*layers[:below], own, *layers[below:], overrides=overrides)
+def preset_of(arguments: argparse.Namespace, default: str | None = None) -> str | None:
+    """The preset that was asked for, else the default one unless a file has the settings."""
+    preset: str | None = arguments.preset or (None if arguments.config else default)
+    return preset
 
 
 def resolve_run(arguments: argparse.Namespace, stem: str) -> Path:
-    """The run's directory: as given, else a new one below `runs/`. Refused before any work where it cannot be used."""
-    from evoenv.store.store import Store
-
+    """The run's directory: as given, else a new one below `runs/`. Refused before any work if it cannot be used."""
     if arguments.resume:
         if arguments.run_directory is None:
             raise InputError("--resume needs --run DIR: which run is to be continued?")
@@ -83,19 +70,10 @@ def resolve_run(arguments: argparse.Namespace, stem: str) -> Path:
                 "a resumed run keeps its own configuration; leave --preset and --config out, "
                 "and use --set for what may change (run.steps, budgets, memory)"
             )
-        if not Store.begun(arguments.run_directory):
-            raise InputError(f"there is no run in {arguments.run_directory} to resume; start it without --resume")
+        check_begun(arguments.run_directory)
         return Path(arguments.run_directory)
     directory = Path(arguments.run_directory or Path("runs") / f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}")
-    if Store.begun(directory):
-        raise InputError(f"{directory} already holds a run; continue it with --resume, or choose another --run")
-    place = directory.absolute()
-    while not place.exists():
-        place = place.parent
-    if not place.is_dir() or not os.access(place, os.W_OK):
-        raise InputError(
-            f"no run can be made in {directory}: {place} is not a directory to write in; choose another --run"
-        )
+    check_free(directory)
     return directory
 
 
@@ -104,46 +82,12 @@ def check_minutes(minutes: float | None) -> None:
         raise InputError(f"--minutes is {minutes:g}; expected a positive number")
 
 
-def config_help(config: Config) -> str:
-    """Every setting with its value and the words under it in `config.py`: a file that --config takes as it is."""
-    import ast
-    import inspect
-    import json
-
-    from evoenv import config as module
-    from evoenv.config import to_mapping
-
-    words: dict[tuple[str, str], str] = {}
-    for node in ast.parse(inspect.getsource(module)).body:
-        if isinstance(node, ast.ClassDef):
-            for field, after in zip(node.body, [*node.body[1:], None], strict=True):
-                if (
-                    isinstance(field, ast.AnnAssign)
-                    and isinstance(field.target, ast.Name)
-                    and isinstance(after, ast.Expr)
-                    and isinstance(after.value, ast.Constant)
-                ):
-                    words[node.name, field.target.id] = " ".join(str(after.value.value).split())
-    lines: list[str] = []
-    for section, values in to_mapping(config).items():
-        kind = type(getattr(config, section)).__name__
-        lines.append(f"[{section}]")
-        for key, value in values.items():
-            meaning = words.get((kind, key))
-            lines += [f"# {meaning}"] if meaning else []
-            lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
-        lines.append("")
-    return "\n".join(lines)
-
-
 # --------------------------------------------------------------------------- watching and stopping
 
 
 @contextmanager
 def logged(screen: Console) -> Iterator[None]:
     """Warnings above the live view, or as plain lines, for as long as the command runs."""
-    from rich.logging import RichHandler
-
     package = logging.getLogger("evoenv")
     before = package.handlers[:], package.propagate
     package.handlers[:] = [RichHandler(console=screen, show_time=False, show_path=False, markup=False)]
@@ -156,10 +100,7 @@ def logged(screen: Console) -> Iterator[None]:
 
 def open_view(store: Store, config: Config, command: str, screen: Console, *, plain: bool, trains: bool) -> Watch:
     if screen.is_terminal and not plain:
-        from evoenv.cli.live import LiveView
-
         return LiveView(store, config, command, screen, trains=trains)
-    from evoenv.cli.watching import PlainView
 
     def write(line: str) -> None:
         screen.print(line, soft_wrap=True, markup=False, highlight=False)
@@ -215,51 +156,50 @@ def stopping(
             signal.signal(number, handler)
 
 
-def drive(
-    store: Store,
-    config: Config,
-    ports: Ports,
-    *,
-    command: str,
-    screen: Console,
-    plain: bool,
-    minutes: float | None = None,
-    training: bool = True,
-    meter: Callable[[Run], tuple[str, float]],
-) -> int:
-    """Run to the end, or to a stop; the exit code. Closes the store's run, and leaves the ports to the caller."""
-    from evoenv.cli.watching import Watchers
-    from evoenv.run import advance, prepare
-    from evoenv.stages.budget import is_finished
-    from evoenv.writers import MetricWriters
+class Terminal:
+    """Watches one run on the terminal, and stops it by Ctrl-C or after some minutes."""
 
-    with ExitStack() as stack:
-        with screen.status("entering the first environments …") if screen.is_terminal else ExitStack():
-            run = stack.enter_context(prepare(store, config, *ports, training=training))
-        writers = MetricWriters(config.run.writers, store)
-        stack.callback(writers.close)
-        view = open_view(store, config, command, screen, plain=plain, trains=training)
-        stack.callback(view.close)
-        if hasattr(view, "meter"):
-            view.meter = lambda: meter(run)
-        else:
-            screen.print(f"the run is in {store.directory}", markup=False, soft_wrap=True)
-        run.observer = Watchers([view, writers])
-        exhausted: BudgetExhausted | None = None
-        with stopping(run.stop, view, minutes) as reasons:
-            try:
-                advance(run)
-            except BudgetExhausted as error:
-                exhausted = error
-        view.close()
-        finished = is_finished(store, config)
-        if not finished:
-            where = resume_command(command, store.directory)
-            if exhausted is not None:
-                screen.print(f"{exhausted}\nraise the budget and continue: {where}", markup=False, soft_wrap=True)
-            elif reasons:
-                screen.print(f"stopped after {last_event(store)}; continue: {where}", markup=False, soft_wrap=True)
-        return INTERRUPTED if not finished and reasons and reasons[0] == "interrupted" else 0
+    def __init__(self, command: str, screen: Console, *, plain: bool, minutes: float | None, meter: Meter) -> None:
+        self._command, self._screen, self._plain = command, screen, plain
+        self._minutes, self._meter = minutes, meter
+        self._reasons: list[str] = []
+
+    def preparing(self) -> AbstractContextManager[object]:
+        if self._screen.is_terminal:
+            return self._screen.status("entering the first environments …")
+        return nullcontext()
+
+    @contextmanager
+    def watch(self, run: Run) -> Iterator[Observer]:
+        view = open_view(run.store, run.config, self._command, self._screen, plain=self._plain, trains=run.training)
+        try:
+            if hasattr(view, "meter"):
+                view.meter = lambda: self._meter(run)
+            else:
+                self._screen.print(f"the run is in {run.store.directory}", markup=False, soft_wrap=True)
+            with stopping(run.stop, view, self._minutes) as self._reasons:
+                yield view
+        finally:
+            view.close()
+
+    def end(self, result: RunResult) -> int:
+        """Say how to go on with a run that was stopped; the exit code."""
+        if result.finished:
+            return 0
+        again = resume_command(self._command, result.directory)
+        if result.exhausted is not None:
+            self._say(f"{result.exhausted}\nraise the budget and continue: {again}")
+        elif self._reasons:
+            with Store.read(result.directory) as store:
+                self._say(f"stopped after {last_event(store)}; continue: {again}")
+        return INTERRUPTED if self._reasons and self._reasons[0] == "interrupted" else 0
+
+    def _say(self, text: str) -> None:
+        self._screen.print(text, markup=False, soft_wrap=True)
+
+
+Meter = Callable[[Run], tuple[str, float]]
+"""What the policy's work is measured by: a label and a number."""
 
 
 def resume_command(command: str, directory: Path) -> str:
@@ -268,8 +208,6 @@ def resume_command(command: str, directory: Path) -> str:
 
 def last_event(store: Store) -> str:
     """The last stage that is done, in words."""
-    from evoenv.store.store import STAGES
-
     step = store.last_step() + 1
     done = [stage for stage in STAGES if store.stage_done(step, stage)]
     return f"stage '{done[-1]}' of step {step}" if done else f"step {step - 1}"

@@ -7,14 +7,19 @@ import ast
 from pathlib import Path
 from typing import Any
 
-from evoenv.cli.common import console, print_json, short, visible
+from rich.table import Table
+from rich.text import Text
+
+from evoenv.cli.common import console, print_json, visible
+from evoenv.environment.files import short
 from evoenv.environment.seeds import SEED_NAMES, seed_source
 from evoenv.errors import InputError
 from evoenv.records import environment_id
+from evoenv.store.store import Store
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser("envs", help="list environments", description=__doc__)
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = __doc__
     parser.add_argument(
         "--run", dest="run_directory", type=Path, metavar="DIR", help="a run's environments instead of the seeds"
     )
@@ -27,9 +32,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(rows)
         return 0
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=None, header_style="bold", pad_edge=False)
     columns = list(rows[0]) if rows else []
     for column in columns:
@@ -50,8 +52,6 @@ def seed_rows() -> list[dict[str, Any]]:
 
 def run_rows(directory: Path) -> list[dict[str, Any]]:
     """The environments of a run, in the order of their admission."""
-    from evoenv.store.store import Store
-
     try:
         opened = Store.read(directory)
     except OSError as error:  # a name too long, say

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import argparse
 import re
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.table import Table
 
 from evoenv.assembly import require_packages
 from evoenv.cli import driving
 from evoenv.cli.common import console, print_json
 from evoenv.cli.eval_view import ProgressBar, show
+from evoenv.cli.warm_view import ability_rows, compose, open_bar
+from evoenv.durable import write_document, write_lines
 from evoenv.errors import InputError, StoreError
+from evoenv.evaluation import Evaluation, Fields, Suite, find_suite
+from evoenv.evaluation.convert import convert
+from evoenv.evaluation.naming import results_name
+from evoenv.evaluation.sitting import open_sitting
+from evoenv.evaluation.subject import Subject, enter_in_run, model_subject, run_subject
+from evoenv.warmstart.measuring import open_abilities
 
-if TYPE_CHECKING:
-    from rich.console import Console
 
-    from evoenv.evaluation import Evaluation, Suite
-    from evoenv.evaluation.subject import Subject
-
-
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "eval",
-        help="accuracy with confidence intervals, on environments or benchmark files",
-        description="Ask a model every problem of one or more suites K times and grade the responses. Results are kept "
-        "sample by sample; the same command continues what was stopped.",
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Ask a model every problem of one or more suites K times and grade the responses. Results are kept "
+        "sample by sample; the same command continues what was stopped."
     )
     who = parser.add_argument_group("the model")
     who.add_argument("--run", dest="run_directory", type=Path, metavar="DIR", help="a run: its newest checkpoint")
@@ -117,31 +119,21 @@ def run(arguments: argparse.Namespace) -> int:
     suites = find_suites(arguments)
     subject = subject_of(arguments)
     folder = arguments.output or subject.folder
-    from evoenv.assembly import open_sandbox
-    from evoenv.durable import write_document
-    from evoenv.evaluation import evaluate
-
     screen = console(stderr=True)
     documents: list[dict[str, Any]] = []
-    found: list[Evaluation] = []
-    with ExitStack() as stack:
-        stack.enter_context(driving.logged(screen))
-        sandboxes = {
-            suite.modules: stack.enter_context(
-                open_sandbox(modules=suite.modules, allow_degraded=arguments.allow_degraded)
-            )
-            for suite in {suite.modules: suite for suite in suites.values()}.values()
-        }
-        policy, identity = subject.open()
-        stack.callback(policy.close)
+    evaluations: list[Evaluation] = []
+    with (
+        driving.logged(screen),
+        open_sitting(subject, suites.values(), allow_degraded=arguments.allow_degraded) as sitting,
+    ):
         for text, suite in suites.items():
-            results = folder / f"{file_name(text)}.jsonl"
+            results = folder / f"{results_name(text)}.jsonl"
             with ProgressBar(screen, text) as progress:
                 try:
-                    evaluation = evaluate(
-                        policy, sandboxes[suite.modules], suite,
+                    evaluation = sitting.evaluate(
+                        suite,
                         samples=arguments.samples, temperature=arguments.temperature, top_p=arguments.top_p,
-                        max_tokens=arguments.max_tokens, results=results, progress=progress, model=identity,
+                        max_tokens=arguments.max_tokens, results=results, progress=progress,
                     )  # fmt: skip
                 except KeyboardInterrupt:
                     progress.stop()
@@ -150,23 +142,26 @@ def run(arguments: argparse.Namespace) -> int:
                         markup=False, soft_wrap=True,
                     )  # fmt: skip
                     return driving.INTERRUPTED
-            document = {"model": identity, "results": str(results), **evaluation.to_json()}
+            document = {"model": sitting.identity, "results": str(results), **evaluation.to_json()}
             write_document(results.with_suffix(".json"), document)
             documents.append(document)
-            found.append(evaluation)
-            if subject.run is not None:
-                enter_in_run(*subject.run, evaluation, screen)
+            evaluations.append(evaluation)
+            try:
+                enter_in_run(subject, evaluation)
+            except StoreError as error:
+                screen.print(
+                    f"the accuracy was not entered in the run ({error}); when it is free, the same command enters it",
+                    markup=False, soft_wrap=True,
+                )  # fmt: skip
     if arguments.json:
         print_json({"model": subject.label, "output": str(folder), "suites": documents})
     else:
-        show(subject.label, folder, found)
+        show(subject.label, folder, evaluations)
     return 0
 
 
 def subject_of(arguments: argparse.Namespace) -> Subject:
     """The model or the run that the flags name."""
-    from evoenv.evaluation.subject import model_subject, run_subject
-
     if arguments.run_directory is None:
         return model_subject(arguments.model, arguments.base_url, arguments.overrides)
     if arguments.base_url:
@@ -177,37 +172,26 @@ def subject_of(arguments: argparse.Namespace) -> Subject:
 def run_abilities(arguments: argparse.Namespace) -> int:
     """What `evoenv warm-start` measures, of any model and with more candidates and problems."""
     require_packages("numpy", *([] if arguments.base_url else ["torch", "transformers"]))
-    from evoenv.assembly import open_sandbox
-    from evoenv.cli.warm_start import ability_rows, compose, open_bar
-    from evoenv.warmstart.abilities import Abilities
-    from evoenv.warmstart.pairs import CorpusPairs
-    from evoenv.warmstart.recipe import load_recipe
-
-    *before, recipe = load_recipe(arguments.abilities).stages()
     subject = subject_of(arguments)
     screen = console(stderr=True)
-    with ExitStack() as stack:
-        stack.enter_context(driving.logged(screen))
-        sandbox = stack.enter_context(open_sandbox(allow_degraded=arguments.allow_degraded))
-        policy, _ = subject.open()
-        stack.callback(policy.close)
-        *earlier, source = (CorpusPairs(stage.data, stage.seed) for stage in (*before, recipe))
+    with (
+        driving.logged(screen),
+        open_abilities(subject, arguments.abilities, allow_degraded=arguments.allow_degraded) as measuring,
+    ):
         with open_bar(screen) as bar:
-            for shown in (*earlier, source):
-                compose(shown, bar)
+            for source in measuring.sources:
+                compose(source, bar)
         with screen.status("reading what was shown") if screen.is_terminal else nullcontext() as status:
 
             def tell(what: str) -> None:
                 screen.print(what, markup=False) if status is None else status.update(what)
 
-            found = Abilities(recipe, source, sandbox, before=earlier).measure(policy, tell)
+            abilities = measuring.measure(tell)
     if arguments.json:
-        print_json({"model": subject.label, "recipe": arguments.abilities, "abilities": found})
+        print_json({"model": subject.label, "recipe": arguments.abilities, "abilities": abilities})
         return 0
-    from rich.table import Table
-
     table = Table("measure", "value", title=f"what {subject.label} can do", title_justify="left")
-    for name, value in ability_rows(found):
+    for name, value in ability_rows(abilities):
         table.add_row(name, value)
     console().print(table)
     return 0
@@ -231,8 +215,6 @@ def check_sampling(arguments: argparse.Namespace) -> None:
 
 def find_suites(arguments: argparse.Namespace) -> dict[str, Suite]:
     """The suites by their words; what one of them lacks is said before a model is loaded."""
-    from evoenv.evaluation import Fields, find_suite
-
     fields = Fields(arguments.problem_field, arguments.answer_field, arguments.id_field)
     levels = parse_levels(arguments.difficulties)
     suites: dict[str, Suite] = {}
@@ -263,41 +245,10 @@ def parse_levels(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(levels))
 
 
-def file_name(text: str) -> str:
-    """A suite's words as the name of a file; a path keeps its last part and gets a digest of the whole."""
-    import hashlib
-
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text.rstrip("/").rpartition("/")[2]).strip("-.")[:60]
-    if re.fullmatch(r"seeds|corpus:[a-z-]+", text):
-        return text.replace(":", "-")
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
-    return f"{plain.removesuffix('.jsonl').removesuffix('.py') or 'suite'}-{digest}"
-
-
-def enter_in_run(directory: Path, step: int, evaluation: Evaluation, screen: Console) -> None:
-    """The held-out accuracy of a step, where `evoenv report` finds it."""
-    from evoenv.store.store import Store
-
-    accuracy = evaluation.accuracy
-    if not accuracy.n:
-        return
-    try:
-        with Store.open(directory) as store:
-            store.record_evaluation(step, evaluation.suite, accuracy.mean, accuracy.low, accuracy.high, accuracy.n)
-    except StoreError as error:
-        screen.print(
-            f"the accuracy was not entered in the run ({error}); when it is free, the same command enters it",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
-
-
 # --------------------------------------------------------------------------- converting
 
 
 def run_convert(arguments: argparse.Namespace) -> int:
-    from evoenv.durable import write_lines
-    from evoenv.evaluation.convert import convert
-
     for flag in ("since", "until"):
         value = getattr(arguments, flag)
         if value is not None and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value, re.ASCII) is None:

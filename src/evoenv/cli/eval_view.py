@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
 
 from evoenv.cli.common import console, visible
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from evoenv.evaluation import Evaluation
+from evoenv.evaluation import Evaluation
 
 ENVIRONMENTS_SHOWN = 40
 
@@ -19,9 +20,6 @@ class ProgressBar:
     """Samples done of all, on stderr; silent where that is no terminal."""
 
     def __init__(self, screen: Console, description: str) -> None:
-        from rich.markup import escape
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -47,9 +45,6 @@ class ProgressBar:
 
 
 def show(label: str, folder: Path, evaluations: list[Evaluation]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     screen = console()
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("suite", overflow="fold")
@@ -77,9 +72,6 @@ def show(label: str, folder: Path, evaluations: list[Evaluation]) -> None:
 
 def show_levels(evaluation: Evaluation, screen: Console) -> None:
     """Environments as rows, levels as columns."""
-    from rich.table import Table
-    from rich.text import Text
-
     levels = sorted({item.difficulty for item in evaluation.items if item.difficulty is not None})
     if not levels:
         return

@@ -5,29 +5,25 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from evoenv.cli.common import console, print_json, visible
-from evoenv.cli.exchanging import add_trust_options, allowed_modules, hint_for, progress_bar
+from evoenv.assembly import open_sandbox
+from evoenv.cli.common import console, print_json, progress_bar, visible
+from evoenv.cli.exchanging import add_trust_options
 from evoenv.errors import InputError
-
-if TYPE_CHECKING:
-    from evoenv.exchange.bundle import PoolEntry
-
-FORMAT_NAMES = ("jsonl", "parquet", "verl", "trl", "datasets", "verifiers", "reasoning-gym", "openenv")
+from evoenv.exchange.bundle import PoolEntry, modules_of, read_entries
+from evoenv.exchange.checking import allowed_modules, judged
+from evoenv.exchange.export import FORMATS, Export, check_output, check_verified, choose, run_export, slug
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "export",
-        help="write a pool for another project: verl, TRL, verifiers, data sets, …",
-        description="Write verified environments the way another project reads them. Every export carries a scorer "
-        "that needs nothing but Python, and stamps version, source hash and verdict on each environment.",
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Write verified environments the way another project reads them. Every export carries a scorer "
+        "that needs nothing but Python, and stamps version, source hash and verdict on each environment."
     )
     parser.add_argument(
         "source", metavar="SOURCE", help="a run, a packed pool, an export, environment files, or `seeds`"
     )
-    parser.add_argument("--to", required=True, choices=FORMAT_NAMES, metavar="FORMAT", help=", ".join(FORMAT_NAMES))
+    parser.add_argument("--to", required=True, choices=tuple(FORMATS), metavar="FORMAT", help=", ".join(FORMATS))
     parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help="a new directory")
     parser.add_argument("--name", metavar="NAME", help="of the data set or package (default: the directory's name)")
     parser.add_argument(
@@ -48,11 +44,6 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from evoenv.assembly import open_sandbox
-    from evoenv.exchange.bundle import modules_of, read_entries
-    from evoenv.exchange.checking import judged
-    from evoenv.exchange.export import Export, check_output, run_export
-
     for flag, least in (("instances", 1), ("test_instances", 0), ("seed", 0)):
         if getattr(arguments, flag) < least:
             value = getattr(arguments, flag)
@@ -60,8 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
     difficulties = parse_levels(arguments.difficulties)
     name = slug(arguments.name or arguments.output.absolute().name)
     check_output(arguments.output)
-    entries = read_entries(arguments.source, trust=arguments.trust, modules=allowed_modules(arguments))
-    chosen = choose(entries, arguments)
+    entries = read_entries(arguments.source, trust=arguments.trust, modules=allowed_modules(arguments.allow_module))
+    chosen = choose(
+        entries, arguments.source,
+        only_active=arguments.active, originals=not arguments.without_originals, only=arguments.only or (),
+    )  # fmt: skip
     with open_sandbox(allow_degraded=arguments.allow_degraded, modules=modules_of(chosen)) as sandbox:
         with progress_bar("validating", quiet=arguments.json) as progress:
             chosen = judged(chosen, sandbox, progress)
@@ -103,35 +97,6 @@ def report(arguments: argparse.Namespace, chosen: list[PoolEntry], notes: list[s
     screen.print(visible(advice), markup=False, soft_wrap=True)
 
 
-def choose(entries: list[PoolEntry], arguments: argparse.Namespace) -> list[PoolEntry]:
-    """The environments that the flags leave."""
-    chosen = [
-        entry
-        for entry in entries
-        if (entry.active or not arguments.active) and not (entry.original and arguments.without_originals)
-    ]
-    if arguments.only:
-        unknown = [one for one in arguments.only if all(one not in (entry.name, entry.id) for entry in entries)]
-        if unknown:
-            raise InputError(f"{arguments.source} has no environment {unknown[0]!r}; `evoenv envs` lists a run's")
-        chosen = [entry for entry in chosen if entry.name in arguments.only or entry.id in arguments.only]
-    if not chosen:
-        raise InputError(f"{arguments.source} has no environment to export; relax --active, --only or the like")
-    return chosen
-
-
-def check_verified(chosen: list[PoolEntry]) -> None:
-    """Raise InputError where one did not pass validation."""
-    failed = [entry for entry in chosen if not entry.report.passed]
-    if failed:
-        first = failed[0].report.findings[0]
-        more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-        raise InputError(
-            f"{failed[0].name}{more} did not pass validation ({first.code}: {first.message}); {hint_for(first)} "
-            "(`evoenv import` keeps those of a folder that pass)"
-        )
-
-
 def parse_levels(text: str) -> tuple[int, ...]:
     """`0-3` or `0,2,5`: difficulty levels, in order and without repetition."""
     levels: set[int] = set()
@@ -144,11 +109,3 @@ def parse_levels(text: str) -> tuple[int, ...]:
             raise InputError(f"--difficulties has {part.strip()!r}; expected the lower level first")
         levels |= set(range(low, high + 1))
     return tuple(sorted(levels))
-
-
-def slug(text: str) -> str:
-    """A name that package indexes and data set hubs accept."""
-    plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-    if not plain or not plain[0].isalpha():
-        plain = f"evoenv-{plain}".rstrip("-")
-    return plain[:60]

@@ -6,25 +6,29 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evoenv.cli.common import console, print_json, visible
-from evoenv.cli.exchanging import add_trust_options, allowed_modules, hint_for, progress_bar
+from evoenv.assembly import open_sandbox
+from evoenv.cli.common import console, print_json, progress_bar, visible
+from evoenv.cli.exchanging import add_trust_options
+from evoenv.config import load_config
 from evoenv.errors import InputError
-
-if TYPE_CHECKING:
-    from evoenv.exchange.bundle import PoolEntry
+from evoenv.exchange.bundle import PoolEntry, modules_of, read_entries
+from evoenv.exchange.checking import allowed_modules, hint_for, judged
+from evoenv.exchange.export import check_output
+from evoenv.exchange.folder import POOL_NAME, extend_pool, read_pool
+from evoenv.exchange.runs import create_run, extend_run
+from evoenv.presets import preset
+from evoenv.store.database import is_run
 
 SHOWN = 40
 """So many refused environments are listed; --json lists all."""
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "import",
-        help="take environments in: RLVE-Gym, reasoning-gym, packed pools, any folder of environment files",
-        description="Validate environments from elsewhere and put those that pass into a packed pool or a run, with "
-        "origin and licence. What is there already stays as it is.",
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Validate environments from elsewhere and put those that pass into a packed pool or a run, with "
+        "origin and licence. What is there already stays as it is."
     )
     parser.add_argument(
         "source",
@@ -43,11 +47,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from evoenv.assembly import open_sandbox
-    from evoenv.exchange.bundle import modules_of
-    from evoenv.exchange.checking import judged
-
-    modules = allowed_modules(arguments)
+    modules = allowed_modules(arguments.allow_module)
     check_place(arguments)
     found = read_source_entries(arguments, modules)
     with (
@@ -64,10 +64,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def check_place(arguments: argparse.Namespace) -> None:
     """Refuse, before any work, a place that cannot take environments."""
-    from evoenv.exchange.export import check_output
-    from evoenv.exchange.folder import POOL_NAME, read_pool
-    from evoenv.store.database import is_run
-
     directory: Path = arguments.pool or arguments.run_directory
     if arguments.preset and (arguments.pool or is_run(directory)):
         raise InputError("--preset configures a new run; leave it out")
@@ -78,8 +74,6 @@ def check_place(arguments: argparse.Namespace) -> None:
 
 
 def read_source_entries(arguments: argparse.Namespace, modules: tuple[str, ...]) -> list[PoolEntry]:
-    from evoenv.exchange.bundle import read_entries
-
     return read_entries(
         arguments.source, trust=arguments.trust, origin=arguments.origin, licence=arguments.licence, modules=modules
     )
@@ -87,12 +81,6 @@ def read_source_entries(arguments: argparse.Namespace, modules: tuple[str, ...])
 
 def land(arguments: argparse.Namespace, passed: Sequence[PoolEntry]) -> list[PoolEntry]:
     """Put them where they are to go; returns those that were not there yet."""
-    from evoenv.config import load_config
-    from evoenv.exchange.folder import extend_pool
-    from evoenv.exchange.runs import create_run, extend_run
-    from evoenv.presets import preset
-    from evoenv.store.database import is_run
-
     if arguments.pool:
         return extend_pool(arguments.pool, passed)
     if is_run(arguments.run_directory):

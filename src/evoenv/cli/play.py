@@ -7,25 +7,19 @@ import os
 from pathlib import Path
 from typing import Any
 
-from evoenv.cli.common import (
-    add_environment_options,
-    console,
-    find_controller,
-    open_sandbox,
-    parse_parameters,
-    print_json,
-    read_controller,
-    read_source,
-    short,
-    visible,
-)
+from rich.panel import Panel
+from rich.text import Text
+
+from evoenv.assembly import open_sandbox
+from evoenv.cli.common import add_environment_options, console, parse_parameters, print_json, visible
 from evoenv.environment.answers import extract_answer
+from evoenv.environment.files import find_controller, read_controller, read_source, short
 from evoenv.environment.seeds import SEED_NAMES, seed_source
 from evoenv.errors import InputError
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser("play", help="show an instance; score an answer", description=__doc__)
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = __doc__
     parser.add_argument(
         "environment", metavar="NAME|FILE", help=f"a seed ({', '.join(SEED_NAMES)}) or an environment file"
     )
@@ -60,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(f"--seed is {arguments.seed}; expected 0 ≤ seed < 2^63")
     name, source, path = find_environment(arguments.environment)
     controller = read_controller(arguments.controller or (find_controller(path) if path else None))
-    with open_sandbox(arguments) as sandbox:
+    with open_sandbox(allow_degraded=arguments.allow_degraded) as sandbox:
         worker = sandbox.open(source, controller=controller, parameters=parse_parameters(arguments.parameters))
         if worker.failure is not None:
             raise InputError(f"{name}: {worker.failure.message}; `evoenv validate` says more")
@@ -104,9 +98,6 @@ def shown(encoded: Any) -> Any:
 
 
 def show(document: dict[str, Any]) -> None:
-    from rich.panel import Panel
-    from rich.text import Text
-
     screen = console()
     title = f"{document['environment']}, seed {document['seed']}, difficulty {document['difficulty']}"
     screen.print(Panel(Text(visible(document["prompt"])), title=Text(visible(title)), title_align="left"))

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from evoenv.cli.common import console, print_json, visible
-from evoenv.cli.exchanging import add_trust_options, allowed_modules, progress_bar
+from evoenv.assembly import open_sandbox
+from evoenv.cli.common import console, print_json, progress_bar, visible
+from evoenv.cli.exchanging import add_trust_options
+from evoenv.config import load_config
 from evoenv.errors import InputError
+from evoenv.exchange.bundle import SEEDS, modules_of, read_entries
+from evoenv.exchange.checking import allowed_modules, judged
+from evoenv.exchange.export import Staging, check_output
+from evoenv.exchange.folder import find_pool, write_pool
+from evoenv.exchange.runs import create_run
+from evoenv.presets import preset
+from evoenv.store.database import is_run
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "pool",
-        help="pack a run's pool into a plain directory, or unpack one",
-        description="A packed pool is a directory with one source file and one metadata file per environment, readable "
-        "in a diff. Packing the same pool twice gives the same bytes.",
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "A packed pool is a directory with one source file and one metadata file per environment, readable "
+        "in a diff. Packing the same pool twice gives the same bytes."
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     pack = actions.add_parser("pack", help="write a run's pool to a new directory", description=pack_pool.__doc__)
@@ -34,19 +40,12 @@ def add_parser(subparsers: Any) -> None:
 
 def pack_pool(arguments: argparse.Namespace) -> int:
     """Write every environment that a run ever admitted, with its place in the pool, to a new directory."""
-    from evoenv.assembly import open_sandbox
-    from evoenv.exchange.bundle import SEEDS, modules_of, read_entries
-    from evoenv.exchange.checking import judged
-    from evoenv.exchange.export import Staging, check_output
-    from evoenv.exchange.folder import write_pool
-    from evoenv.store.database import is_run
-
     if arguments.source != SEEDS and not is_run(Path(arguments.source)):
         raise InputError(
             f"there is no run in {arguments.source}; for files and folders use `evoenv import … --pool DIR`"
         )
     check_output(arguments.directory, "DIR")
-    entries = read_entries(arguments.source, modules=allowed_modules(arguments))
+    entries = read_entries(arguments.source, modules=allowed_modules(arguments.allow_module))
     if not entries:
         raise InputError(f"the pool of {arguments.source} is empty; a run enters its first environments when it starts")
     with (
@@ -61,20 +60,11 @@ def pack_pool(arguments: argparse.Namespace) -> int:
 
 def unpack_pool(arguments: argparse.Namespace) -> int:
     """Begin a run with the environments of a packed pool, in their old places: active or retired, level, epochs."""
-    from evoenv.assembly import open_sandbox
-    from evoenv.config import load_config
-    from evoenv.exchange.bundle import modules_of, read_entries
-    from evoenv.exchange.checking import judged
-    from evoenv.exchange.export import check_output
-    from evoenv.exchange.folder import find_pool
-    from evoenv.exchange.runs import create_run
-    from evoenv.presets import preset
-
     if find_pool(arguments.source) is None:
         raise InputError(f"there is no packed pool in {arguments.source} (pool.json is missing); check the path")
     check_output(arguments.directory, "RUN")
     config = load_config(*([preset(arguments.preset)] if arguments.preset else []))
-    entries = read_entries(arguments.source, trust=arguments.trust, modules=allowed_modules(arguments))
+    entries = read_entries(arguments.source, trust=arguments.trust, modules=allowed_modules(arguments.allow_module))
     with (
         open_sandbox(allow_degraded=arguments.allow_degraded, modules=modules_of(entries)) as sandbox,
         progress_bar("validating", quiet=arguments.json) as progress,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from evoenv.cli.common import console, print_json, short, visible
+from evoenv.cli.common import console, print_json, visible
+from evoenv.environment.files import short
 from evoenv.errors import InputError
+from evoenv.report.details import TEXT_BUDGET
+from evoenv.report.write import write_report
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "report", help="figures and one self-contained HTML file of a run", description=__doc__
-    )
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = __doc__
     parser.add_argument("run_directory", type=Path, metavar="RUN", help="the run's directory; it may still be running")
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="where to write (default: RUN/report)")
     parser.add_argument(
@@ -27,9 +27,6 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.texts is not None and not 0 <= arguments.texts <= 1000:
         raise InputError(f"--texts is {arguments.texts:g}; expected megabytes from 0 to 1000")
-    from evoenv.report.details import TEXT_BUDGET
-    from evoenv.report.write import write_report
-
     budget = TEXT_BUDGET if arguments.texts is None else round(arguments.texts * 1e6)
     try:
         report = write_report(arguments.run_directory, arguments.output, budget, pictures=not arguments.no_png)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from evoenv.cli.watching import FUNNEL, REFUSALS, funnel
 from evoenv.store.store import Store
 from evoenv.validation.codes import CODES
 from evoenv.wording import duration, plural
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
 
 FINDINGS_SHOWN = 8
 ENVIRONMENTS_SHOWN = 20
@@ -143,8 +142,6 @@ def show_summary(directory: Path, screen: Console) -> None:
 
 
 def show(summary: Summary, directory: Path, screen: Console) -> None:
-    from rich.text import Text
-
     def say(text: str = "", style: str = "") -> None:
         screen.print(Text(text, style), soft_wrap=True)
 
@@ -200,8 +197,6 @@ def show(summary: Summary, directory: Path, screen: Console) -> None:
 
 
 def _table(*columns: str) -> Table:
-    from rich.table import Table
-
     table = Table(box=None, pad_edge=True, header_style="bright_black", show_header=any(columns))
     for column in columns:
         table.add_column(
@@ -218,8 +213,6 @@ def _findings(summary: Summary) -> Table:
 
 
 def _movements(summary: Summary) -> Table:
-    from rich.text import Text
-
     table = _table("environment", "step", "score ", "step ", "score", "")
     for item in summary.environments[-ENVIRONMENTS_SHOWN:]:
         first = (f"{item.first_step}", f"{item.first:.3f}")

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
 
-from evoenv.assembly import open_ports, require_packages
+from evoenv.api import train
+from evoenv.assembly import require_packages
 from evoenv.cli import driving
 from evoenv.cli.common import console
-from evoenv.errors import ConfigError
-
-if TYPE_CHECKING:
-    from evoenv.config import Config
-    from evoenv.store.store import Store
+from evoenv.cli.summary import show_summary
+from evoenv.config import Config
+from evoenv.run import check_trainable
+from evoenv.settings import config_help, run_config
+from evoenv.stages.context import Run
 
 DEFAULT_PRESET = "nano"
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "train",
-        help="the whole loop: a model writes, checks and solves its own environments",
-        description="Train a model on the environments it writes. Settings: defaults < --preset < --config < --set. "
-        "Ctrl-C finishes the current stage and stops; --resume continues as if nothing had been.",
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Train a model on the environments it writes. Settings: defaults < --preset < --config < --set. "
+        "Ctrl-C finishes the current stage and stops; --resume continues as if nothing had been."
     )
     driving.add_run_options(parser)
     parser.add_argument("--steps", type=int, metavar="N", help="iterations in all (run.steps)")
@@ -32,60 +29,31 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     own = [] if arguments.steps is None else [f"run.steps={arguments.steps}"]
+    overrides = [*arguments.overrides, *own]
     if arguments.help_config:
-        print(driving.config_help(driving.load(arguments, None, own)))
+        print(config_help(run_config(driving.preset_of(arguments), arguments.config, overrides)))
         return 0
     require_packages("numpy", "torch", "transformers")
     driving.check_minutes(arguments.minutes)
+    config: Config | None = None
     if arguments.resume:
         directory = driving.resolve_run(arguments, "")
     else:
-        config = driving.load(arguments, DEFAULT_PRESET, own)
+        config = run_config(driving.preset_of(arguments, DEFAULT_PRESET), arguments.config, overrides)
         check_trainable(config)
         directory = driving.resolve_run(arguments, arguments.preset or DEFAULT_PRESET)
-    from evoenv.cli.summary import show_summary
-    from evoenv.run import create, reopen
-    from evoenv.stages.context import Run
-    from evoenv.writers import check_writers
-
     screen = console(stderr=True)
-    store: Store | None = None
-    with ExitStack() as stack:
-        stack.enter_context(driving.logged(screen))
-        if arguments.resume:
-            store, config = reopen(directory, [*arguments.overrides, *own])
-            stack.callback(store.close)
-            check_trainable(config)
-        check_writers(config.run.writers)
-        ports = stack.enter_context(open_ports(config, learns=True, allow_degraded=arguments.allow_degraded))
-        if store is None:  # last, so that a model that does not load leaves no run behind
-            store, config = create(directory, config)
-            stack.callback(store.close)
-
-        def meter(opened: Run) -> tuple[str, float]:
-            return "tokens per second", opened.clock.tokens_per_second
-
-        code = driving.drive(
-            store, config, ports,
-            command="train", screen=screen, plain=arguments.plain, minutes=arguments.minutes, meter=meter,
+    terminal = driving.Terminal("train", screen, plain=arguments.plain, minutes=arguments.minutes, meter=meter)
+    with driving.logged(screen):
+        result = train(
+            config, directory,
+            overrides=overrides, watch=terminal.watch, preparing=terminal.preparing,
+            allow_degraded=arguments.allow_degraded,
         )  # fmt: skip
+        code = terminal.end(result)
     show_summary(directory, console())
     return code
 
 
-def check_trainable(config: Config) -> None:
-    if config.model.base_url:
-        raise ConfigError(
-            f"model.base_url is {config.model.base_url!r}: a served model can only sample, so it cannot be trained. "
-            "Use `evoenv synth` to build a pool with it, or leave model.base_url empty and name a local model"
-        )
-    if not config.calibration.enabled:
-        raise ConfigError(
-            "calibration.enabled is false: the generator's reward is made of the solver's pass rate, so training needs "
-            "it; leave it true, or build a pool without training by `evoenv synth`"
-        )
-    if config.run.steps < 1:
-        raise ConfigError(f"run.steps is {config.run.steps}; expected 1 or more")
-    from evoenv.curricula import check_curriculum
-
-    check_curriculum(config)
+def meter(opened: Run) -> tuple[str, float]:
+    return "tokens per second", opened.clock.tokens_per_second

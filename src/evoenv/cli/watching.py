@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from evoenv.config import Config
@@ -179,25 +179,6 @@ class PlainView(Watch):
     def stopping(self, reason: str) -> None:
         super().stopping(reason)
         self._write(reason)
-
-
-class Watchers:
-    """Several observers as one."""
-
-    def __init__(self, observers: Sequence[Observer]) -> None:
-        self._observers = observers
-
-    def stage(self, step: int, stage: Stage) -> None:
-        for observer in self._observers:
-            observer.stage(step, stage)
-
-    def progress(self, step: int, stage: Stage, done: int, total: int) -> None:
-        for observer in self._observers:
-            observer.progress(step, stage, done, total)
-
-    def summary(self, summary: StepSummary) -> None:
-        for observer in self._observers:
-            observer.summary(summary)
 
 
 # --------------------------------------------------------------------------- the store in words and numbers

@@ -13,6 +13,7 @@ import msgspec
 from evoenv.config import Config, load_config, to_mapping
 from evoenv.durable import write_bytes
 from evoenv.errors import InputError
+from evoenv.settings import run_config
 
 PLAN, RUNS, START, DONE, LOG, SERIES = "plan.json", "runs", "start", "done.json", "log.txt", "series.csv"
 BASELINE = "untrained"
@@ -126,6 +127,49 @@ def check_overrides(overrides: Sequence[str]) -> None:
 def run_settings(curriculum: str, seed: int, steps: int, tokens: int) -> list[str]:
     """The settings that make one run of a comparison, as overrides."""
     return [*VARIANTS[curriculum], f"run.seed={seed}", f"run.steps={steps or UNBOUNDED_STEPS}", f"run.tokens={tokens}"]
+
+
+def make_plan(
+    names: Sequence[str],
+    seeds: Sequence[int],
+    *,
+    evaluation: SuiteSettings,
+    preset: str | None = None,
+    file: Path | None = None,
+    defaults: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+    steps: int = 0,
+    tokens: int = 0,
+    eval_every: int = 0,
+    allow_degraded: bool = False,
+) -> Plan:
+    """Plan a run of every curriculum in `names` with every seed, each of `steps` or of `tokens`.
+
+    `overrides` are the user's settings and win over `defaults`. An evaluation without `max_tokens` may answer as long
+    as the solver in training.
+    """
+    check_overrides(overrides)
+    # A checkpoint is needed to resume and at the end, not for every step; a user's own setting comes later and wins.
+    own = [*defaults, f"run.checkpoint_every={eval_every or 10}", "run.keep_checkpoints=1", *overrides]
+    configs = {
+        (name, seed): run_config(preset, file, [*own, *run_settings(name, seed, steps, tokens)])
+        for name in names
+        for seed in seeds
+    }
+    first = next(iter(configs.values()))
+    if not evaluation.max_tokens:
+        evaluation = msgspec.structs.replace(evaluation, max_tokens=first.solver.max_tokens)
+    return Plan(
+        model=first.model.name,
+        steps=steps,
+        tokens=tokens,
+        eval_every=eval_every,
+        evaluation=evaluation,
+        runs=tuple(
+            RunPlan(curriculum=name, seed=seed, config=to_mapping(config)) for (name, seed), config in configs.items()
+        ),
+        allow_degraded=allow_degraded,
+    )
 
 
 # --------------------------------------------------------------------------- the directory

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evoenv.assembly import limits_of, open_embedder, open_policy, open_sandbox
 from evoenv.comparison.plan import (
@@ -35,13 +35,12 @@ from evoenv.comparison.series import Run, series, to_csv
 from evoenv.config import Config
 from evoenv.durable import write_bytes
 from evoenv.errors import EvoEnvError, InputError
+from evoenv.evaluation import Evaluation, Suite, evaluate, find_suite
+from evoenv.ports import Policy
+from evoenv.run import advance, create, prepare, reopen
+from evoenv.sandbox.host import Sandbox
 from evoenv.stages.budget import is_finished, tokens_spent
 from evoenv.store.store import Store
-
-if TYPE_CHECKING:
-    from evoenv.evaluation import Evaluation, Suite
-    from evoenv.ports import Policy
-    from evoenv.sandbox.host import Sandbox
 
 
 def run_one(directory: Path, plan: Plan, run: RunPlan) -> None:
@@ -64,8 +63,6 @@ def run_one(directory: Path, plan: Plan, run: RunPlan) -> None:
 
 
 def _open_store(place: Path, config: Config) -> Store:
-    from evoenv.run import create, reopen
-
     if Store.begun(place):
         return reopen(place, [f"run.steps={config.run.steps}", f"run.tokens={config.run.tokens}"])[0]
     return create(place, config)[0]
@@ -73,8 +70,6 @@ def _open_store(place: Path, config: Config) -> Store:
 
 def _train(session: _Session, stack: ExitStack) -> None:
     """Step by step to the budget. An evaluation that is due is made before the next step begins."""
-    from evoenv.run import advance, prepare
-
     store, config, every = session.store, session.config, session.plan.eval_every
     if is_finished(store, config) and session.is_evaluated(store.last_step()):
         return
@@ -160,8 +155,6 @@ class _Session:
         return found
 
     def _evaluate(self, index: int) -> Evaluation:
-        from evoenv.evaluation import evaluate
-
         settings, suite = self.plan.evaluation, self.suites[index]
         return evaluate(
             self.policy,
@@ -176,8 +169,6 @@ class _Session:
 
 def build_suites(settings: SuiteSettings, *, allow_degraded: bool = False) -> list[Suite]:
     """Every suite by its name, as `evoenv eval` takes them."""
-    from evoenv.evaluation import find_suite
-
     return [
         find_suite(
             name,

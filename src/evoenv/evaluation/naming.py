@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -50,3 +52,12 @@ def find_suite(
     return environment_suite(
         text, difficulties=difficulties, instances=instances, seed=seed, programs=programs, per_family=per_family
     )
+
+
+def results_name(text: str) -> str:
+    """A suite's words as the name of a file; a path keeps its last part and gets a digest of the whole."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text.rstrip("/").rpartition("/")[2]).strip("-.")[:60]
+    if re.fullmatch(r"seeds|corpus:[a-z-]+", text):
+        return text.replace(":", "-")
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    return f"{plain.removesuffix('.jsonl').removesuffix('.py') or 'suite'}-{digest}"

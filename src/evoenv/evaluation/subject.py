@@ -12,7 +12,9 @@ from typing import Any
 
 from evoenv.assembly import RunCheckpoint, find_checkpoint, open_checkpoint, open_policy
 from evoenv.config import load_config
+from evoenv.evaluation.evaluate import Evaluation
 from evoenv.ports import Policy
+from evoenv.store.store import Store
 
 RESULTS_FOLDER = "evaluations"
 
@@ -27,6 +29,8 @@ class Subject:
     folder: Path
     run: tuple[Path, int] | None = None
     """The run and the step whose held-out accuracy this is."""
+    owned: bool = True
+    """Whether the policy is closed after the evaluation; False for one that somebody else opened."""
 
 
 def model_subject(model: str, base_url: str | None = None, overrides: Sequence[str] = ()) -> Subject:
@@ -59,6 +63,15 @@ def run_subject(directory: Path, step: int | None = None, overrides: Sequence[st
     return Subject(open_run_policy, label, directory / RESULTS_FOLDER / f"step-{step:05d}", (directory, step))
 
 
+def policy_subject(policy: Policy, label: str = "policy") -> Subject:
+    """Evaluate a policy that is open already; it stays open."""
+
+    def open_policy_again() -> tuple[Policy, dict[str, Any]]:
+        return policy, identity_of(policy, label, "")
+
+    return Subject(open_policy_again, label, Path(RESULTS_FOLDER) / label, owned=False)
+
+
 def identity_of(policy: Policy, name: str, base_url: str) -> dict[str, Any]:
     """A model by its name and weights; of a server only the name is known."""
     if base_url:
@@ -75,3 +88,13 @@ def digest_of(checkpoint: RunCheckpoint) -> str:
     """A checkpoint by its list of files and their digests."""
     assert checkpoint.path is not None
     return hashlib.sha256((checkpoint.path / "state.json").read_bytes()).hexdigest()[:32]
+
+
+def enter_in_run(subject: Subject, evaluation: Evaluation) -> None:
+    """Enter a held-out accuracy in the run that it is of, for `evoenv report` to find; nothing for a bare model."""
+    accuracy = evaluation.accuracy
+    if subject.run is None or not accuracy.n:
+        return
+    directory, step = subject.run
+    with Store.open(directory) as store:
+        store.record_evaluation(step, evaluation.suite, accuracy.mean, accuracy.low, accuracy.high, accuracy.n)

@@ -10,14 +10,16 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import PoolEntry
+from evoenv.exchange.checking import hint_for
 
 if TYPE_CHECKING:
     from evoenv.exchange.items import Item, Split
@@ -144,3 +146,46 @@ class Staging:
         shutil.rmtree(self._aside, ignore_errors=True)
         if isinstance(error, OSError):
             raise InputError(f"cannot write {self._final}: {error.strerror or error}; nothing was kept") from error
+
+
+# --------------------------------------------------------------------------- what is exported
+
+
+def choose(
+    entries: Sequence[PoolEntry],
+    source: str,
+    *,
+    only_active: bool = False,
+    originals: bool = True,
+    only: Sequence[str] = (),
+) -> list[PoolEntry]:
+    """Choose entries of `source`: active ones, generated ones, or those of these names and ids."""
+    chosen = [entry for entry in entries if (entry.active or not only_active) and (originals or not entry.original)]
+    if only:
+        unknown = [name for name in only if all(name not in (entry.name, entry.id) for entry in entries)]
+        if unknown:
+            raise InputError(f"{source} has no environment {unknown[0]!r}; `evoenv envs` lists a run's")
+        chosen = [entry for entry in chosen if entry.name in only or entry.id in only]
+    if not chosen:
+        raise InputError(f"{source} has no environment to export; relax --active, --only or the like")
+    return chosen
+
+
+def check_verified(chosen: list[PoolEntry]) -> None:
+    """Raise InputError where one did not pass validation."""
+    failed = [entry for entry in chosen if not entry.report.passed]
+    if failed:
+        first = failed[0].report.findings[0]
+        more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+        raise InputError(
+            f"{failed[0].name}{more} did not pass validation ({first.code}: {first.message}); {hint_for(first)} "
+            "(`evoenv import` keeps those of a folder that pass)"
+        )
+
+
+def slug(text: str) -> str:
+    """A name that package indexes and data set hubs accept."""
+    plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    if not plain or not plain[0].isalpha():
+        plain = f"evoenv-{plain}".rstrip("-")
+    return plain[:60]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -40,6 +41,25 @@ class Unobserved:
 
     def summary(self, summary: StepSummary) -> None:
         pass
+
+
+class Observers:
+    """Several observers as one."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._observers = observers
+
+    def stage(self, step: int, stage: Stage) -> None:
+        for observer in self._observers:
+            observer.stage(step, stage)
+
+    def progress(self, step: int, stage: Stage, done: int, total: int) -> None:
+        for observer in self._observers:
+            observer.progress(step, stage, done, total)
+
+    def summary(self, summary: StepSummary) -> None:
+        for observer in self._observers:
+            observer.summary(summary)
 
 
 class RunStopped(Exception):

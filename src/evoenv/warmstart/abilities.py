@@ -38,6 +38,10 @@ SAMPLES_PER_PROMPT = 4
 HELD_OUT = ("corpus:held-out", "corpus:near")
 
 
+class Stopped(Exception):
+    """A stop was requested while something was measured; all that was learnt is kept."""
+
+
 class Environment(Protocol):
     @property
     def id(self) -> str: ...

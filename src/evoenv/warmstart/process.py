@@ -22,6 +22,7 @@ import msgspec
 
 from evoenv.durable import whole_directory, write_document
 from evoenv.errors import ConfigError, InputError
+from evoenv.warmstart.abilities import Stopped
 from evoenv.warmstart.encoding import batches, encode_pair
 from evoenv.warmstart.learner import SupervisedLearner, rate_at
 from evoenv.warmstart.nano import build_model, learn_tokenizer, save_start
@@ -52,10 +53,6 @@ class Progress:
 Watch = Callable[[Progress], None]
 Measure = Callable[[Any, Any, int], dict[str, Any]]
 """(model, tokenizer, tokens so far) -> abilities. May raise Stopped."""
-
-
-class Stopped(Exception):
-    """A stop was requested while something was measured; all that was learnt is kept."""
 
 
 def begin(directory: Path, recipe: Recipe, model: str, data: str) -> None:
