@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import evoenv
+from evoenv.cli import COMMANDS
 from evoenv.exchange.scorer.carry import CARRIED, GUEST
 from tests.clock_rule import ADVICE, elapsed_time_asserted
 
@@ -35,7 +36,7 @@ def files(*patterns: str) -> list[Path]:
 
 @pytest.mark.parametrize(
     "path",
-    files("validation/*.py", "admission/*.py", "pool/state.py", "pool/tags.py", "objective.py"),
+    files("validation/*.py", "admission/*.py", "pool/*.py", "objective.py"),
     ids=lambda path: str(path.relative_to(PACKAGE)),
 )
 def test_what_thinks_imports_neither_torch_nor_io(path: Path) -> None:
@@ -174,15 +175,106 @@ def test_a_handmade_id_is_noticed(line: str) -> None:
     assert set(handmade_ids(ast.parse(line))) == {1}
 
 
-def test_help_starts_without_the_heavy_parts() -> None:
-    probe = (
-        "import sys\nfrom evoenv.cli import main\n"
-        "try:\n    main(['validate', '--help'])\nexcept SystemExit:\n    pass\n"
-        "print(sorted({'torch', 'transformers', 'numpy', 'rich'} & set(sys.modules)), file=sys.stderr)"
-    )
+# --------------------------------------------------------------------------- who may import whom
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in files("**/*.py") if "templates" not in path.parts}
+
+
+def own_imports(path: Path) -> Iterator[str]:
+    """The modules of the package that a file imports when it runs, those inside functions included."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] == "evoenv")
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "evoenv":
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in MODULES else str(node.module)
+
+
+def part_of(module: str) -> str:
+    """The package below `evoenv` that a module belongs to, or the module itself where it stands alone."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def test_nothing_but_main_imports_the_command_line() -> None:
+    importers = {module for module, path in MODULES.items() if "cli" in map(part_of, own_imports(path))}
+    assert {module for module in importers if part_of(module) != "cli"} == {"evoenv.__main__"}
+
+
+def test_there_is_no_cycle_between_packages() -> None:
+    needs: dict[str, set[str]] = {}
+    for module, path in MODULES.items():
+        needs.setdefault(part_of(module), set()).update(map(part_of, own_imports(path)))
+    for part, others in needs.items():
+        others.discard(part)
+    while leaves := {part for part, others in needs.items() if not others & needs.keys()}:
+        for part in leaves:
+            del needs[part]
+    assert needs == {}, "what is left imports itself in a circle, or is imported by what does"
+
+
+# --------------------------------------------------------------------------- what is light
+
+
+def loaded_by(program: str) -> set[str]:
+    """The heavy packages that a program has loaded when it ends."""
+    heavy = "{'torch', 'transformers', 'numpy', 'rich', 'httpx'}"
+    probe = f"import sys\n{program}\nprint(*({heavy} & set(sys.modules)), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == "[]"
-    assert "--json" in done.stdout
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["validate", "--help"], ["--version"]])
+def test_help_starts_without_the_heavy_parts(arguments: list[str]) -> None:
+    assert loaded_by(f"from evoenv.cli import main\ntry: main({arguments})\nexcept SystemExit: pass") == set()
+
+
+def test_help_loads_no_command() -> None:
+    program = "from evoenv.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass"
+    probe = f"{program}\nimport sys\nprint(sorted(name for name in sys.modules if name.startswith('evoenv.cli.')))"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "['evoenv.cli.common']"
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "validate"])
+def test_no_command_loads_torch_for_its_help(command: str) -> None:
+    program = f"from evoenv.cli import main\ntry: main([{command!r}, '--help'])\nexcept SystemExit: pass"
+    assert not loaded_by(program) & {"torch", "transformers", "httpx"}
+
+
+def test_importing_the_library_loads_nothing_heavy() -> None:
+    assert loaded_by("import evoenv") == set()
+    assert loaded_by("import evoenv\nevoenv.validate, evoenv.load_config, evoenv.Sandbox, evoenv.Finding") == set()
+    assert not loaded_by("import evoenv\nevoenv.train, evoenv.synthesise, evoenv.evaluate") & {"torch", "transformers"}
+
+
+def test_every_public_name_is_where_the_types_say() -> None:
+    """`__init__` names its surface three times: for type checkers, for the interpreter, and for `import *`."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    typed = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert typed == evoenv._MODULE_OF
+    assert sorted([*typed, "__version__"]) == sorted(evoenv.__all__)
+    for name in evoenv.__all__:
+        assert getattr(evoenv, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'trian'"):
+        _ = evoenv.trian
 
 
 def test_files_fit_in_one_sitting() -> None:
