@@ -10,8 +10,9 @@ from rich.console import Console
 
 from evoenv.cli.live import LiveView, bar_text, render, sparkline
 from evoenv.cli.summary import show, summarise
-from evoenv.cli.watching import PlainView, Snapshot, funnel
+from evoenv.cli.watching import PlainView, Snapshot
 from evoenv.evolve import evolve
+from evoenv.runs.funnel import read_funnel as funnel
 from evoenv.sandbox.host import Sandbox
 from evoenv.stages.context import Observers
 

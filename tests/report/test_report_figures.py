@@ -18,10 +18,12 @@ from evoenv.report.figures import figures_of
 from evoenv.report.figures.common import quantile, window_words, windows
 from evoenv.report.figures.learning import scores
 from evoenv.report.figures.proposing import funnel, rejections
-from evoenv.report.lineage import closest_parent, lay_out
+from evoenv.report.lineage import lay_out
 from evoenv.report.png import paint
-from evoenv.report.reading import Entry, RunData, read_run
 from evoenv.report.svg import draw
+from evoenv.runs.candidates import Entry
+from evoenv.runs.data import RunData, read_run
+from evoenv.runs.environments import closest_parent
 from evoenv.store.store import EnvironmentRecord, Store
 
 

@@ -20,8 +20,8 @@ from evoenv.prompts.review import Probe, review_messages
 from evoenv.records import Instance
 from evoenv.report.details import TEXT_CUT, collect, cut, read_evidence
 from evoenv.report.page import safe_json
-from evoenv.report.reading import read_run
 from evoenv.report.write import write_report
+from evoenv.runs.data import read_run
 from evoenv.store.store import Store
 
 

@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from evoenv.cli.watching import FUNNEL, Snapshot, Watch
+from evoenv.cli.watching import Snapshot, Watch
 from evoenv.config import Config
 from evoenv.store.store import STAGES, Stage, Store
 from evoenv.wording import duration
@@ -29,6 +29,11 @@ VERBS: dict[Stage, str] = {
     "rotated": "rotate",
 }
 assert set(VERBS) == set(get_args(Stage))
+
+TESTS = (
+    "proposed", "L1 source", "L2 runs", "L3 repeatable", "L4 varies", "L5 scorer", "review", "calibration", "admitted",
+)  # fmt: skip
+"""The bars of the funnel, along runs.funnel.FUNNEL."""
 
 NUMBERS: tuple[tuple[str, str, str, bool], ...] = (
     ("generator/reward", "generator reward", "+.2f", True),
@@ -59,8 +64,8 @@ def render(shown: Snapshot, now: float, *, width: int, height: int, meter: Meter
     body.add_column(ratio=1)
     body.add_column(ratio=1)
     body.add_row(
-        _panel("funnel of this step", _funnel(shown, width // 2), len(FUNNEL) + 1),
-        _panel("run", _numbers(shown, width // 2, meter), len(FUNNEL) + 1),
+        _panel("funnel of this step", _funnel(shown, width // 2), len(TESTS)),
+        _panel("run", _numbers(shown, width // 2, meter), len(TESTS)),
     )
     parts: list[RenderableType] = [_header(shown, now, width), _track(shown, now, width), body]
     rows = min(EVENT_ROWS, height - 18)
@@ -128,7 +133,7 @@ def _funnel(shown: Snapshot, width: int) -> Table:
     rows.add_column(justify="right", no_wrap=True)
     most = max(1, shown.funnel[0] or 0)
     room = max(6, width - 25)
-    for label, count in zip((*FUNNEL, "admitted"), shown.funnel, strict=True):
+    for label, count in zip(TESTS, shown.funnel, strict=True):
         if count is None:
             rows.add_row(label, Text("·" * room, QUIET), Text("–", QUIET))
             continue
@@ -138,7 +143,7 @@ def _funnel(shown: Snapshot, width: int) -> Table:
 
 
 def bar_text(share: float, width: int, style: str) -> Text:
-    """A bar in eighths of a cell; something above nothing always shows."""
+    """Draw a bar in eighths of a cell, at least one for a share that is not zero."""
     eighths = max(round(share * width * 8), 1 if share > 0 else 0)
     text = BLOCKS[8] * (eighths // 8) + (BLOCKS[eighths % 8] if eighths % 8 else "")
     return Text(text.ljust(width), style)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evoenv.cli.watching import FUNNEL, REFUSALS, funnel
+from evoenv.cli.watching import REFUSALS
+from evoenv.runs.environments import Movement
+from evoenv.runs.funnel import add_funnels, refusals_of
+from evoenv.runs.view import RunView
 from evoenv.store.store import Store
 from evoenv.validation.codes import CODES
 from evoenv.wording import duration, plural
@@ -29,24 +33,12 @@ class Admitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Movement:
-    """Mean scores at the first and the last step at which the solver met an environment."""
-
-    name: str
-    first_step: int
-    first: float
-    last_step: int
-    last: float
-    responses: int
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
     steps: int
     seconds: float
     tokens: int
     funnel: tuple[int, ...]
-    """Candidates along watching.FUNNEL, then admitted, over all finished steps."""
+    """Candidates along runs.funnel.FUNNEL, over all finished steps."""
     findings: Counter[str]
     """How many candidates were refused with which finding; a candidate counts once per code."""
     refusals: Counter[str]
@@ -63,73 +55,37 @@ class Summary:
 
 
 def summarise(store: Store) -> Summary:
-    """Read the whole run, finished steps only."""
-    last = store.last_step()
-    totals = [0] * (len(FUNNEL) + 1)
-    findings: Counter[str] = Counter()
-    refusals: Counter[str] = Counter()
-    tokens, seconds = 0, 0.0
-    kept: list[float] = []
-    scores: dict[str, dict[int, list[float]]] = {}
-    for step in range(1, last + 1):
-        totals = [total + (count or 0) for total, count in zip(totals, funnel(store, step), strict=True)]
-        refusals.update({reason: count for reason, count in store.fate_counts(step).items() if reason != "admitted"})
-        for report in store.reports(step).values():
-            findings.update({finding.code for finding in report.findings})
-        tokens += sum(store.tokens(step).values())
-        metrics = store.metrics(step)
-        seconds += metrics.get("time/step", 0.0)
-        kept += [metrics["groups/kept"]] if "groups/kept" in metrics else []
-        subjects = store.requests(step, "solve")
-        for (request, _), score in store.scores(step, "solve").items():
-            scores.setdefault(subjects[request][0] or "", {}).setdefault(step, []).append(score.value)
-    names = {record.id: record.name for record in store.environments()}
+    """Read what the finished steps of a run came to."""
+    view = RunView(store)
+    last = view.progress().last_step
+    fates = view.fates()
+    kept = [value for step, value in view.series("groups/kept") if step <= last]
     pool = store.pool()
-    together: dict[int, list[float]] = {}
-    for steps in scores.values():
-        for step, values in steps.items():
-            together.setdefault(step, []).extend(values)
     return Summary(
         steps=last,
-        seconds=seconds,
-        tokens=tokens,
-        funnel=tuple(totals),
-        findings=findings,
-        refusals=refusals,
-        admitted=tuple(_admitted(store, names)),
-        solver=_movement("all", together) if together else None,
-        environments=tuple(_movement(names.get(name, name), steps) for name, steps in scores.items()),
+        seconds=sum(value for step, value in view.series("time/step") if step <= last),
+        tokens=view.tokens(range(1, last + 1)),
+        funnel=tuple(count or 0 for count in add_funnels(item.funnel for item in fates.values())),
+        findings=view.finding_counts(),
+        refusals=sum((refusals_of(item.counts) for item in fates.values()), Counter()),
+        admitted=tuple(_admitted(view)),
+        solver=view.solver_movement(last),
+        environments=tuple(view.movements(last)),
         learnt=any(kept) if kept else None,
         active=len(pool.active),
         few_shot=len(pool.few_shot),
-        reviewed=bool((store.meta("config") or {}).get("review", {}).get("enabled", True)),
+        reviewed=bool(view.config.get("review", {}).get("enabled", True)),
     )
 
 
-def _movement(name: str, steps: dict[int, list[float]]) -> Movement:
-    first, last = min(steps), max(steps)
-    return Movement(
-        name, first, _mean(steps[first]), last, _mean(steps[last]), sum(len(values) for values in steps.values())
-    )
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _admitted(store: Store, names: dict[str, str]) -> list[Admitted]:
-    found = []
-    for record in store.environments():
-        if record.candidate_id is None:
-            continue
-        step = record.admitted_step
-        (decision,) = (item for item in store.decisions(step) if item.candidate_id == record.candidate_id)
-        (candidate,) = (item for item in store.candidates(step) if item.id == record.candidate_id)
-        parents = tuple(names.get(parent, parent) for parent in candidate.parents)
-        calibration = store.calibrations(step).get(record.candidate_id)
-        rate = None if calibration is None else calibration.pass_rate
-        found.append(Admitted(record.name, step, rate, decision.reward, parents))
-    return found
+def _admitted(view: RunView) -> Iterator[Admitted]:
+    records = view.environments()
+    names = {record.id: record.name for record in records}
+    for record in records:
+        entry = None if record.candidate_id is None else view.entry(record.candidate_id)
+        if entry is not None:
+            parents = tuple(names.get(parent, parent) for parent in entry.parents)
+            yield Admitted(record.name, record.admitted_step, entry.pass_rate, entry.reward or 0.0, parents)
 
 
 # --------------------------------------------------------------------------- in words
@@ -137,8 +93,8 @@ def _admitted(store: Store, names: dict[str, str]) -> list[Admitted]:
 
 def show_summary(directory: Path, screen: Console) -> None:
     """The summary of the run in `directory`, and where to look further."""
-    with Store.read(directory) as store:
-        show(summarise(store), directory, screen)
+    with RunView.open(directory) as view:
+        show(summarise(view.store), directory, screen)
 
 
 def show(summary: Summary, directory: Path, screen: Console) -> None:

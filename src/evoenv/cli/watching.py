@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 
 from evoenv.config import Config
 from evoenv.records import StepSummary
+from evoenv.runs.funnel import NO_FATES, NO_FUNNEL, Funnel, refusals_of
+from evoenv.runs.view import RunView
 from evoenv.stages.context import Observer
 from evoenv.store.store import Stage, Store
 from evoenv.wording import duration, plural
 
-FUNNEL = ("proposed", "L1 source", "L2 runs", "L3 repeatable", "L4 varies", "L5 scorer", "review", "calibration")
-"""What each bar counts: the candidates that passed it. The last bar, `admitted`, is novelty's."""
 TRENDS = (
     "generator/reward",
     "calibration/pass_rate",
@@ -58,8 +58,7 @@ class Snapshot:
     step_began: float = field(default_factory=time.monotonic)
     step_seconds: float | None = None
     """What a step takes, by the last few; None before the first is done."""
-    funnel: tuple[int | None, ...] = (None,) * 9
-    """Counts along FUNNEL, then admitted; None where a stage has not got there."""
+    funnel: Funnel = NO_FUNNEL
     active: int = 0
     few_shot: int = 0
     originals: int = 0
@@ -87,6 +86,7 @@ class Watch(Observer):
         self, store: Store, config: Config, command: str, *, trains: bool = True, steps: int | None = None
     ) -> None:
         self.store = store
+        self.view = RunView(store)
         self.config = config
         self.snapshot = Snapshot(command, str(store.directory), steps or config.run.steps, trains)
         self._last_read = 0.0
@@ -138,19 +138,17 @@ class Watch(Observer):
 
     def _read_funnel(self) -> None:
         self._last_read = time.monotonic()
-        self.snapshot.funnel = funnel(self.store, self.snapshot.step)
+        self.snapshot.funnel = self.view.funnel(self.snapshot.step)
 
     def _read_pool(self) -> None:
-        members = self.store.pool().members.values()
-        shown = self.snapshot
-        shown.active = sum(member.active for member in members)
-        shown.few_shot = sum(member.original or not member.active for member in members)
-        shown.originals = sum(member.original and member.active for member in members)
-        shown.admitted = sum(not member.original for member in members)
+        pool, shown = self.store.pool(), self.snapshot
+        shown.active, shown.few_shot = len(pool.active), len(pool.few_shot)
+        shown.originals = sum(member.original and member.active for member in pool.members.values())
+        shown.admitted = sum(not member.original for member in pool.members.values())
 
     def _read_trends(self) -> None:
-        self.snapshot.trends = {name: [value for _, value in self.store.metric(name)] for name in TRENDS}
-        seconds = [value for _, value in self.store.metric("time/step")][-5:]
+        self.snapshot.trends = {name: [value for _, value in self.view.series(name)] for name in TRENDS}
+        seconds = [value for _, value in self.view.series("time/step")][-5:]
         self.snapshot.step_seconds = sum(seconds) / len(seconds) if seconds else None
 
 
@@ -184,38 +182,20 @@ class PlainView(Watch):
 # --------------------------------------------------------------------------- the store in words and numbers
 
 
-def funnel(store: Store, step: int) -> tuple[int | None, ...]:
-    """Candidates proposed, past L1 to L5, past review, past calibration, admitted; None where it is not known yet."""
-    layers, fates = store.layer_counts(step), store.fate_counts(step)
-    proposed = sum(layers.values())
-    passed = [sum(count for reached, count in layers.items() if reached >= layer) for layer in range(1, 6)]
-    if not fates:
-        return (proposed, *passed, None, None, None)
-    if not layers:  # questions, which no layer judges
-        asked = sum(fates.values())
-        voted = asked - fates.get("malformed", 0)
-        return (asked, *(None,) * 6, voted, fates.get("admitted", 0))
-    reviewed = proposed - fates.get("layer", 0) - fates.get("review", 0)
-    calibrated = reviewed - fates.get("too-hard", 0) - fates.get("too-easy", 0)
-    return (proposed, *passed, reviewed, calibrated, fates.get("admitted", 0))
-
-
 def stage_line(store: Store, step: int, stage: Stage) -> str:
     """What a finished stage came to, in one line; empty where it had nothing to do."""
-    metrics = store.metrics(step)
+    view, metrics = RunView(store), store.metrics(step)
 
     def number(name: str, form: str) -> str:
         return format(metrics[name], form) if name in metrics else "–"
 
     if stage == "generated":
-        prompts = plural(len(store.requests(step, "generate")), "prompt")
-        if questions := store.questions(step):
-            return f"{plural(len(questions), 'question')} from {prompts}"
-        return f"{plural(len(store.candidates(step)), 'candidate')} from {prompts}"
+        fates = view.fates(step, step).get(step, NO_FATES)
+        proposed = plural(fates.counts.total(), "question" if fates.questions else "candidate")
+        return f"{proposed} from {plural(len(store.requests(step, 'generate')), 'prompt')}"
     if stage == "validated":
-        _, *passed = funnel(store, step)[:6]
-        codes = Counter(report.findings[0].code for report in store.reports(step).values() if report.findings)
-        common = ", ".join(f"{code} ×{count}" for code, count in codes.most_common(3))
+        _, *passed = view.funnel(step)[:6]
+        common = ", ".join(f"{code} ×{count}" for code, count in view.first_findings(step).most_common(3))
         reached = " → ".join(f"L{layer} {count}" for layer, count in enumerate(passed, 1))
         return f"{reached}" + (f"; most often {common}" if common else "")
     if stage == "reviewed":
@@ -227,7 +207,7 @@ def stage_line(store: Store, step: int, stage: Stage) -> str:
         words = "vote shares" if votes else "pass rates"
         return f"{words} {', '.join(rates[:8])}{' …' if len(rates) > 8 else ''}" if rates else ""
     if stage == "decided":
-        return _decided_line(store, step, number("generator/reward", "+.2f"))
+        return _decided_line(view, step, number("generator/reward", "+.2f"))
     if stage == "solved":
         if "solver/score" not in metrics:
             return ""
@@ -250,13 +230,13 @@ def stage_line(store: Store, step: int, stage: Stage) -> str:
     )
 
 
-def _decided_line(store: Store, step: int, reward: str) -> str:
-    decisions, reports = store.decisions(step), store.reports(step)
-    fates = store.fate_counts(step)
-    refused = ", ".join(f"{fates[name]} {words}" for name, words in REFUSALS.items() if fates.get(name))
-    if reports:
-        names = [reports[item.candidate_id].class_name or item.candidate_id for item in decisions if item.admitted]
-        admitted = f"admitted {', '.join(names)}" if names else "none admitted"
+def _decided_line(view: RunView, step: int, reward: str) -> str:
+    fates = view.fates(step, step).get(step, NO_FATES)
+    refusals = refusals_of(fates.counts)
+    refused = ", ".join(f"{refusals[name]} {words}" for name, words in REFUSALS.items() if refusals[name])
+    if fates.questions:
+        admitted = f"kept {plural(fates.counts['admitted'], 'question')}"
     else:
-        admitted = f"kept {plural(fates.get('admitted', 0), 'question')}"
+        names = [entry.name for entry in view.admitted(step)]
+        admitted = f"admitted {', '.join(names)}" if names else "none admitted"
     return f"{admitted}" + (f"; refused {refused}" if refused else "") + f"; mean reward {reward}"

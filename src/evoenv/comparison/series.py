@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from evoenv.corpus.read.consistency import agrees, read_environment
-from evoenv.records import Instance, derive_seed, environment_id
-from evoenv.sandbox.guest.codec import decode
+from evoenv.runs.environments import Instances, Oracle
+from evoenv.runs.view import RunView
 from evoenv.stages.budget import SAMPLED, TRAINED
 from evoenv.store.store import Store
 
@@ -39,12 +38,7 @@ ORACLE = tuple(
 )
 ACCURACY = "accuracy:"
 COLUMNS = ("step", "tokens", "tokens_sampled", "tokens_trained", *METRICS, *FUNNEL[6:], *ORACLE)
-_PROBED = tuple((seed, level) for level in (0, 1, 3) for seed in range(8))
-"""Instances on which the words of a source are tried where its code cannot be read."""
-
 Row = dict[str, Any]
-Instances = Callable[[str, Sequence[int], int], Sequence[Instance | None]]
-"""(source, seeds, difficulty) -> instances."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +61,9 @@ def series(store: Store, instances: Instances | None = None) -> list[Row]:
     the same for all. With `instances`, sources that the oracle cannot read are also tried by running what their words
     say.
     """
-    oracle = _Oracle(instances)
+    view, oracle = RunView(store), Oracle(instances)
     accuracy: dict[int, Row] = {}
-    for found in store.evaluations():
+    for found in view.evaluations():
         accuracy.setdefault(found.step, {})[ACCURACY + found.suite] = found.accuracy
     rows: list[Row] = [{"step": 0, "tokens": 0, **accuracy.get(0, {})}]
     spent = 0
@@ -80,54 +74,20 @@ def series(store: Store, instances: Instances | None = None) -> list[Row]:
         row: Row = {"step": step, "tokens": spent, "tokens_sampled": sampled, "tokens_trained": trained}
         row |= {column: metrics[name] for column, name in METRICS.items() if name in metrics}
         if "candidates" in row:
-            row |= _fates(store, step) | oracle.verdicts(store, step)
+            row |= dict(zip(FUNNEL[6:], view.funnel(step)[6:], strict=True)) | _verdicts(view, step, oracle)
         rows.append({**row, **accuracy.get(step, {})})
     return rows
 
 
-def _fates(store: Store, step: int) -> Row:
-    fates = store.fate_counts(step)
-    reviewed = sum(fates.values()) - fates.get("layer", 0) - fates.get("review", 0)
-    calibrated = reviewed - fates.get("too-hard", 0) - fates.get("too-easy", 0)
-    return {"reviewed": reviewed, "calibrated": calibrated, "admitted": fates.get("admitted", 0)}
-
-
-class _Oracle:
-    """Whether prompts ask for what the code computes; each source is looked at once."""
-
-    def __init__(self, instances: Instances | None) -> None:
-        self._instances = instances
-        self._known: dict[str, bool | None] = {}
-
-    def verdicts(self, store: Store, step: int) -> Row:
-        reports = store.reports(step)
-        finalists = {item.id: item.source or "" for item in store.candidates(step) if reports[item.id].passed}
-        admitted = {item.candidate_id for item in store.decisions(step) if item.admitted}
-        row: Row = {}
-        for group, chosen in (("l5", finalists), ("admitted", {name: finalists[name] for name in admitted})):
-            found = [self._consistent(source) for source in chosen.values()]
-            for verdict, value in (("consistent", True), ("inconsistent", False), ("unread", None)):
-                row[f"{group}_{verdict}"] = sum(item is value for item in found)
-        return row
-
-    def _consistent(self, source: str) -> bool | None:
-        name = environment_id(source)
-        if name not in self._known:
-            verdict = read_environment(source).consistent
-            if verdict is None and self._instances is not None:
-                verdict = agrees(source, self._drawn(name, source))
-            self._known[name] = verdict
-        return self._known[name]
-
-    def _drawn(self, name: str, source: str) -> Iterable[tuple[Mapping[str, Any], Any]]:
-        assert self._instances is not None
-        for level in sorted({level for _, level in _PROBED}):
-            seeds = [derive_seed("oracle", name, seed, level) for seed, at in _PROBED if at == level]
-            for instance in self._instances(source, seeds, level):
-                if instance is not None:
-                    latent = decode(instance.latent)
-                    if isinstance(latent, Mapping):
-                        yield latent, decode(instance.reference)
+def _verdicts(view: RunView, step: int, oracle: Oracle) -> Row:
+    """Count what the oracle says of the candidates at L5 and of the admitted."""
+    finalists = view.consistency(step, oracle)
+    admitted = [entry.id for entry in view.admitted(step)]
+    row: Row = {}
+    for group, names in (("l5", list(finalists)), ("admitted", admitted)):
+        for verdict, value in (("consistent", True), ("inconsistent", False), ("unread", None)):
+            row[f"{group}_{verdict}"] = sum(finalists[name] is value for name in names)
+    return row
 
 
 # --------------------------------------------------------------------------- CSV

@@ -14,6 +14,8 @@ from evoenv.errors import InputError, StoreError
 from evoenv.exchange.bundle import OWN_LICENCE, PoolEntry, from_metadata, modules_of, to_metadata
 from evoenv.pool.state import Difficulty, Member, PoolState
 from evoenv.records import ValidationReport, environment_id
+from evoenv.runs.candidates import History
+from evoenv.runs.view import RunView
 from evoenv.store.store import EnvironmentRecord, Store
 
 if TYPE_CHECKING:
@@ -25,65 +27,49 @@ if TYPE_CHECKING:
 
 def read_run(directory: Path) -> list[PoolEntry]:
     """Every environment ever admitted, in order of admission; also while the run is being written."""
-    with Store.read(directory) as store:
-        records, members = store.environments(), store.pool().members
-        brought = store.provenance()
+    with RunView.open(directory) as view:
+        members, brought = view.store.pool().members, view.store.provenance()
         seeds = {environment_id(source) for source in seed_sources().values()}
-        facts = _Facts(store)
         return [
-            _with_state(_base(store, record, brought, seeds, facts), record, members[record.id]) for record in records
+            _with_state(_base(view, record, brought, seeds), record, members[record.id])
+            for record in view.environments()
         ]
 
 
-class _Facts:
-    """What a run knows of its admitted candidates, each step read once."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._steps: dict[int, dict[str, PoolEntry]] = {}
-
-    def of(self, step: int, candidate: str, source: str, name: str) -> PoolEntry:
-        store = self._store
-        if step not in self._steps:
-            reports, calibrations = store.reports(step), store.calibrations(step)
-            reviews = store.reviews(step)
-            similarity = {one.candidate_id: one.similarity_at_admission for one in store.decisions(step)}
-            self._steps[step] = {
-                one.id: PoolEntry(
-                    one.source or "",
-                    "",
-                    "generated",
-                    report=reports.get(one.id, ValidationReport(0)),
-                    calibration=calibrations.get(one.id),
-                    similarity=similarity.get(one.id),
-                    reviews=tuple(review.verdict for review in reviews.get(one.id, ())),
-                    parents=one.parents,
-                )
-                for one in store.candidates(step)
-                if one.id in similarity
-            }
-        found = self._steps[step].get(candidate)
-        return replace(found, source=source, name=name) if found else PoolEntry(source, name, "generated")
-
-
 def _base(
-    store: Store, record: EnvironmentRecord, brought: dict[str, dict[str, object]], seeds: set[str], facts: _Facts
+    view: RunView, record: EnvironmentRecord, brought: dict[str, dict[str, object]], seeds: set[str]
 ) -> PoolEntry:
-    source = store.source(record.id)
+    directory, source = view.store.directory, view.store.source(record.id)
     if source is None:
-        raise StoreError(f"{store.directory} has lost the source of {record.name} ({record.id}); it cannot be exported")
+        raise StoreError(f"{directory} has lost the source of {record.name} ({record.id}); it cannot be exported")
     if record.id in brought:
         try:
             return from_metadata(source, brought[record.id])
         except (KeyError, TypeError, ValueError) as error:
             raise StoreError(
-                f"{store.directory}: what is kept about {record.name} ({record.id}) is damaged: {error}"
+                f"{directory}: what is kept about {record.name} ({record.id}) is damaged: {error}"
             ) from error
     if record.candidate_id is not None:
-        return facts.of(record.admitted_step, record.candidate_id, source, record.name)
+        return _generated(source, record.name, view.candidate(record.candidate_id))
     if record.id in seeds:
         return PoolEntry(source, record.name, "evoenv seed", OWN_LICENCE)
     return PoolEntry(source, record.name, "original")
+
+
+def _generated(source: str, name: str, history: History | None) -> PoolEntry:
+    """An environment of the run's own making, with what the run found out about it."""
+    if history is None or history.decision is None:
+        return PoolEntry(source, name, "generated")
+    return PoolEntry(
+        source,
+        name,
+        "generated",
+        report=history.report or ValidationReport(0),
+        calibration=history.calibration,
+        similarity=history.decision.similarity_at_admission,
+        reviews=tuple(review.verdict for review in history.reviews),
+        parents=history.entry.parents,
+    )
 
 
 def _with_state(entry: PoolEntry, record: EnvironmentRecord, member: Member) -> PoolEntry:

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evoenv.ids import CandidateId
 from evoenv.prompts.solver import SOLVER_PROMPT
 from evoenv.prompts.texts import load_prompt
-from evoenv.records import Candidate, Review, Score, ValidationReport, environment_id
-from evoenv.report.reading import Entry, RunData
+from evoenv.records import Score, environment_id
+from evoenv.runs.candidates import Answered, Entry, History
+from evoenv.runs.data import RunData
+from evoenv.runs.view import RunView
 from evoenv.store.store import Store
 
 TEXT_BUDGET = 12_000_000
@@ -23,7 +24,6 @@ TEXT_BUDGET = 12_000_000
 SOURCE_CUT = 24_000
 TEXT_CUT = 4_000
 GROUPS_SHOWN = 3
-STEPS_HELD = 12
 RESPONSES_SHOWN = 4
 _PROBES = "\n## What the scorer gave to some answers\n"
 _STEPS = "\n## Review in four steps\n"
@@ -47,7 +47,7 @@ class Details:
 def collect(store: Store, data: RunData, budget: int = TEXT_BUDGET) -> Details:
     """Texts for as many entries as the budget holds, of every fate some, the admitted first and the newest first."""
     details = Details()
-    reader = _Reader(store, data)
+    reader = _Reader(RunView(store), data)
     for entry in _by_turns(data.entries):
         if details.size >= budget:
             break
@@ -89,91 +89,75 @@ def _size(value: Any) -> int:
     return sum(_size(item) for item in value) if isinstance(value, list) else 8
 
 
-@dataclass(frozen=True, slots=True)
-class _StepTexts:
-    candidates: dict[str, Candidate]
-    reports: dict[str, ValidationReport]
-    reviews: dict[str, tuple[Review, ...]]
-
-
 class _Reader:
-    """Reads a step's candidates and reports once, however the entries are mixed."""
+    """Reads the texts of entries out of a run."""
 
-    def __init__(self, store: Store, data: RunData) -> None:
-        self._store = store
+    def __init__(self, view: RunView, data: RunData) -> None:
+        self._view = view
         self._data = data
-        self._steps: dict[int, _StepTexts] = {}
 
     def read(self, entry: Entry) -> tuple[dict[str, Any], str | None]:
         if entry.original:
-            return self._solved(entry), self._store.source(entry.id)
-        step = self._step(entry.step)
-        candidate, report = step.candidates[entry.id], step.reports.get(entry.id)
-        texts: dict[str, Any] = {"response": _around(candidate)}
+            return self._solved(entry), self._view.store.source(entry.id)
+        history = self._view.candidate(entry.id)
+        assert history is not None, "an entry of the same run"
+        report = history.report
+        texts: dict[str, Any] = {"response": _around(history)}
         if report is not None:
             texts["template"] = cut(report.prompt_template)
             texts["family"], texts["dialect"] = report.family, report.dialect
             texts["findings"] = [[item.code, cut(item.message, 1200), cut(item.hint, 600)] for item in report.findings]
             if report.passed:
-                texts.update(self._judged(CandidateId.parse(entry.id), step.reviews.get(entry.id, ())))
+                texts.update(_judged(history))
         if entry.record is not None:
             texts.update(self._solved(entry))
-        return texts, candidate.source
-
-    def _step(self, step: int) -> _StepTexts:
-        if step not in self._steps:
-            if len(self._steps) >= STEPS_HELD:
-                del self._steps[next(iter(self._steps))]
-            candidates = {item.id: item for item in self._store.candidates(step)}
-            self._steps[step] = _StepTexts(candidates, self._store.reports(step), self._store.reviews(step))
-        return self._steps[step]
-
-    def _judged(self, candidate: CandidateId, reviews: Sequence[Review]) -> dict[str, Any]:
-        """What the reviewer was shown and said, and how the solver fared at calibration."""
-        shown = "".join(message.content for message in self._store.request_messages(str(candidate.review)))
-        instances, probes = read_evidence(shown)
-        calibration = []
-        for index in range(int(self._data.config.get("calibration", {}).get("instances", 8))):
-            request_id = str(candidate.calibration(index))
-            for text, score in self._store.replies(request_id):
-                calibration.append([self._task(request_id) if index < GROUPS_SHOWN else "", *_reply(text, score)])
-        return {
-            "instances": instances,
-            "probes": probes,
-            "reviews": [[item.verdict, cut(item.text)] for item in reviews],
-            "calibration": calibration,
-        }
+        return texts, history.source
 
     def _solved(self, entry: Entry) -> dict[str, Any]:
         """Some groups of the solver on this environment: the first and the latest."""
         asked = self._data.solve_requests.get(entry.environment_id or "", [])
         chosen = asked if len(asked) <= GROUPS_SHOWN else [asked[0], *asked[-(GROUPS_SHOWN - 1) :]]
         groups = []
-        for step, request in chosen:
-            replies = self._store.replies(request)
-            scores = [None if score is None else score.value for _, score in replies]
-            replies.sort(key=lambda reply: -(reply[1].value if reply[1] else -1.0))
+        for _, request_id in chosen:
+            group = self._view.answered(request_id)
+            assert group is not None, "a request of the same run"
+            replies = sorted(group.replies, key=lambda reply: -(reply[1].value if reply[1] else -1.0))
             best_and_worst = [
                 *replies[: RESPONSES_SHOWN // 2],
                 *replies[RESPONSES_SHOWN // 2 :][-RESPONSES_SHOWN // 2 :],
             ]
             groups.append(
                 {
-                    "step": step,
-                    "task": self._task(request),
-                    "scores": scores,
+                    "step": group.step,
+                    "task": _task(group),
+                    "scores": [None if score is None else score.value for _, score in group.replies],
                     "replies": [_reply(text, score) for text, score in best_and_worst],
                 }
             )
         return {"solved": groups, "groups": len(asked)}
 
-    def _task(self, request: str) -> str:
-        """The environment's own prompt, without the words that the solver's template puts around it."""
-        text = "".join(message.content for message in self._store.request_messages(request))
-        before, _, after = load_prompt(SOLVER_PROMPT).partition("{{task}}")
-        before, after = before.lstrip(), after.rstrip()
-        inner = text.strip().removeprefix(before).removesuffix(after)
-        return cut(inner.strip())
+
+def _judged(history: History) -> dict[str, Any]:
+    """What the reviewer was shown and said, and how the solver fared at calibration."""
+    instances, probes = read_evidence("".join(message.content for message in history.review_prompt))
+    calibration = [
+        [_task(request) if index < GROUPS_SHOWN else "", *_reply(text, score)]
+        for index, request in enumerate(history.calibration_requests)
+        for text, score in request.replies
+    ]
+    return {
+        "instances": instances,
+        "probes": probes,
+        "reviews": [[item.verdict, cut(item.text)] for item in history.reviews],
+        "calibration": calibration,
+    }
+
+
+def _task(request: Answered) -> str:
+    """The environment's own prompt, without the words that the solver's template puts around it."""
+    before, _, after = load_prompt(SOLVER_PROMPT).partition("{{task}}")
+    inner = request.prompt.strip().removeprefix(before.lstrip()).removesuffix(after.rstrip())
+    return cut(inner.strip())
 
 
 def _reply(text: str, score: Score | None) -> list[Any]:
@@ -182,12 +166,12 @@ def _reply(text: str, score: Score | None) -> list[Any]:
     return [cut(text), score.value, score.format_ok, score.failure]
 
 
-def _around(candidate: Candidate) -> str:
+def _around(history: History) -> str:
     """What the generator said besides the source."""
-    if candidate.source and candidate.source in candidate.response:
-        said = candidate.response.replace(candidate.source, "[the source]", 1)
+    if history.source and history.source in history.response:
+        said = history.response.replace(history.source, "[the source]", 1)
         return cut(said) if said.strip().strip("`").removeprefix("python").strip() != "[the source]" else ""
-    return cut(candidate.response, 2 * TEXT_CUT)
+    return cut(history.response, 2 * TEXT_CUT)
 
 
 def read_evidence(prompt: str) -> tuple[list[list[Any]], list[list[Any]]]:

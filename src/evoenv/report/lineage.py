@@ -10,20 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evoenv.pool.tags import jaccard
 from evoenv.report.charts import Node, Tree
-from evoenv.report.reading import Entry, RunData
+from evoenv.runs.candidates import Entry
+from evoenv.runs.data import RunData
+from evoenv.runs.environments import closest_parent
 from evoenv.store.store import EnvironmentRecord
-
-
-def closest_parent(entry: Entry, records: Mapping[str, EnvironmentRecord]) -> str | None:
-    known = [parent for parent in entry.parents if parent in records and parent != entry.environment_id]
-    if not known:
-        return None
-    nearest = entry.novelty.nearest if entry.novelty else None
-    if nearest in known:
-        return nearest
-    return max(known, key=lambda parent: (jaccard(entry.tags, records[parent].tags), -known.index(parent)))
 
 
 def lay_out(data: RunData) -> Tree | None:

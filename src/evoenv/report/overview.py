@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from evoenv.pool.tags import prototypes_of
-from evoenv.report.reading import FUNNEL, REFUSED, STATES, Entry, RunData, Step
+from evoenv.runs.candidates import Entry
+from evoenv.runs.data import RunData
+from evoenv.runs.funnel import FUNNEL, REFUSED, STATES
+from evoenv.runs.view import Step
 from evoenv.validation.codes import CODES
 from evoenv.wording import duration, plural
 
@@ -71,7 +74,7 @@ def _notes(data: RunData) -> list[str]:
 
 
 def _tiles(data: RunData) -> list[tuple[str, str, str]]:
-    proposed = data.total(*REFUSED, "admitted", "undecided")
+    proposed = data.funnel[0]
     admitted = data.total("admitted")
     active = sum(record.active for record in data.environments)
     retired = len(data.environments) - active
@@ -108,7 +111,7 @@ Paragraph = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 
 
 def _proposed(data: RunData) -> Paragraph:
-    counts = [sum(column) for column in zip(*(step.funnel for step in data.steps), strict=True)] or [0] * len(FUNNEL)
+    counts = data.funnel
     if not counts[0]:
         return "Proposed", ["No candidate was proposed."], []
     path = " → ".join(
@@ -137,7 +140,8 @@ def _progress(data: RunData) -> list[Sequence[str]]:
         if FUNNEL[index] in data.left_out:
             continue
         before, after = (
-            sum(step.funnel[index] for step in part) / sum(step.funnel[0] for step in part) for part in (first, last)
+            sum(step.funnel[index] or 0 for step in part) / sum(step.funnel[0] or 0 for step in part)
+            for part in (first, last)
         )
         words = FUNNEL[index] if FUNNEL[index] == "admitted" else f"pass {FUNNEL[index]}"
         change = f"{(after - before) * 100:+.1f}".replace("-", "−")

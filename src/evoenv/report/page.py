@@ -22,8 +22,10 @@ from evoenv import __version__
 from evoenv.report.charts import PALETTE, Cell, Figure, Table
 from evoenv.report.details import Details
 from evoenv.report.overview import Overview
-from evoenv.report.reading import STATES, Entry, RunData
 from evoenv.report.svg import draw
+from evoenv.runs.candidates import Entry
+from evoenv.runs.data import RunData
+from evoenv.runs.funnel import STATES
 from evoenv.validation.codes import CODES
 
 LISTED_AT_MOST = 20_000

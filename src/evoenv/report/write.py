@@ -16,7 +16,7 @@ from evoenv.report.details import TEXT_BUDGET, collect
 from evoenv.report.figures import figures_of
 from evoenv.report.overview import Overview, overview_of
 from evoenv.report.page import render
-from evoenv.report.reading import RunData, read_run
+from evoenv.runs.data import RunData, read_run
 from evoenv.store.store import Store
 
 PAGE_NAME = "index.html"

@@ -22,9 +22,9 @@ from evoenv.errors import InputError
 from evoenv.exchange.bundle import NOT_JUDGED, PoolEntry, read_entries
 from evoenv.exchange.checking import Progress, judged
 from evoenv.prompts.solver import solver_messages
-from evoenv.records import Message, Review, derive_seed
+from evoenv.records import Message, derive_seed
+from evoenv.runs.view import RunView
 from evoenv.store.database import is_run
-from evoenv.store.store import Store
 from evoenv.validation import probes
 from evoenv.validation.evidence import Drawn, Evidence
 from evoenv.warmstart.pairs import Pair, draw_role, generator_pair
@@ -174,18 +174,13 @@ def _recorded_responses(path: Path, wanted: set[str]) -> Mapping[str, list[tuple
     if not is_run(path):
         return {}
     found: dict[str, list[tuple[tuple[Message, ...], str]]] = {}
-    store = Store.read(path)
-    try:
-        for step in range(1, store.last_step() + 1):
-            for request, (subject, _, _) in store.requests(step, "solve").items():
-                if subject not in wanted:
-                    continue
-                right = [text for text, score in store.replies(request) if score is not None and score.value >= 1.0]
-                if right:
-                    messages = store.request_messages(request)
-                    found.setdefault(str(subject), []).extend((messages, text) for text in dict.fromkeys(right))
-    finally:
-        store.close()
+    with RunView.open(path) as view:
+        last = view.progress().last_step
+        for environment_id in wanted:
+            for group in view.all_answered("solve", environment_id):
+                right = [text for text, score in group.replies if score is not None and score.value >= 1.0]
+                if right and group.step <= last:
+                    found.setdefault(environment_id, []).extend((group.messages, text) for text in dict.fromkeys(right))
     return found
 
 
@@ -194,15 +189,8 @@ def _recorded_reviews(path: Path) -> list[tuple[tuple[Message, ...], str]]:
     if not is_run(path):
         return []
     found: list[tuple[tuple[Message, ...], str]] = []
-    store = Store.read(path)
-    try:
-        for step in range(1, store.last_step() + 1):
-            reviews = store.reviews(step)
-            for request, (subject, _, _) in store.requests(step, "review").items():
-                given: tuple[Review, ...] = reviews.get(str(subject), ())
-                verdict = "accept" if review_passes(given, "majority") else "reject"
-                messages = store.request_messages(request) if given else ()
-                found += [(messages, one.text) for one in given if one.verdict == verdict]
-    finally:
-        store.close()
+    with RunView.open(path) as view:
+        for messages, reviews in view.reviewed(view.progress().last_step):
+            verdict = "accept" if review_passes(reviews, "majority") else "reject"
+            found += [(messages, review.text) for review in reviews if review.verdict == verdict]
     return found

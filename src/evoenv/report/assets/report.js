@@ -328,7 +328,7 @@
     const state = $("state").value;
     const tag = $("tag").value;
     found = entries.filter((entry) =>
-      (!state || entry.state === state || (state === "rejected" && !["pool", "retired", "entering", "undecided"].includes(entry.state)))
+      (!state || entry.state === state || (state === "rejected" && !["pool", "retired", "entering", "judging", "undecided"].includes(entry.state)))
       && (!tag || entry.tags.includes(tag)) && (!query || matches(entry, query)));
     found.sort(SORTS[$("sort").value] || SORTS.newest);
     $("list").replaceChildren();
@@ -356,7 +356,7 @@
   }
   function option(value, text) { return Object.assign(make("option", "", text), { value }); }
   const states = count(entries.map((entry) => entry.state));
-  const rejected = entries.filter((entry) => !["pool", "retired", "entering", "undecided"].includes(entry.state)).length;
+  const rejected = entries.filter((entry) => !["pool", "retired", "entering", "judging", "undecided"].includes(entry.state)).length;
   if (rejected) $("state").append(option("rejected", `All rejected (${rejected})`));
   for (const [state, text] of Object.entries(data.states)) {
     if (states.has(state)) $("state").append(option(state, `${text} (${states.get(state)})`));

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evoenv.report.charts import Figure
 from evoenv.report.figures import learning, pool, proposing
-from evoenv.report.reading import RunData
+from evoenv.runs.data import RunData
 
 
 def figures_of(data: RunData) -> list[Figure]:

@@ -9,7 +9,8 @@ from itertools import pairwise
 from evoenv.admission.reward import q_unc
 from evoenv.report.charts import Cell, Columns, Figure, Lines, Series, Table
 from evoenv.report.figures.common import quantile
-from evoenv.report.reading import RunData
+from evoenv.runs.data import RunData
+from evoenv.runs.funnel import INSIDE
 
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
@@ -133,10 +134,10 @@ def pass_rates(data: RunData) -> Figure:
         found = Counter(round((entry.pass_rate or 0.0) * bins) for entry in known if entry.state in states)
         return [float(found[index]) for index in range(bins + 1)]
 
-    inside = ("pool", "retired", "entering")
+    others = ("review", "gate", "batch-duplicate", "judging", "undecided")
     series = [
-        Series("admitted", counted(*inside), "admitted"),
-        Series("refused for another reason", counted("review", "gate", "batch-duplicate", "undecided"), "review"),
+        Series("admitted", counted(*INSIDE), "admitted"),
+        Series("refused for another reason", counted(*others), "review"),
         Series("too hard or too easy", counted("too-hard", "too-easy"), "calibration"),
     ]
     labels = [f"{index / bins:.3g}" for index in range(bins + 1)]

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 
-from evoenv.pool.tags import prototypes_of
 from evoenv.report.charts import Columns, Figure, Heat, Lines, Panel, Series, Span, Spans, Table
 from evoenv.report.figures.common import MOST_COLUMNS, having, inside, share, window_words, windows
-from evoenv.report.lineage import closest_parent, colour_of, lay_out
-from evoenv.report.reading import RunData
+from evoenv.report.lineage import colour_of, lay_out
+from evoenv.runs.data import RunData
+from evoenv.runs.environments import closest_parent, turnover_of
 
 MOST_WINDOWS = 16
 
 
 def pool(data: RunData) -> Figure:
-    steps = [step for step in data.steps if "pool/active" in step.metrics]
-    xs = [0, *(step.number for step in steps)]
-    originals = [record for record in data.environments if record.original]
-
-    def along(name: str, start: float) -> list[float | None]:
-        return [start, *(step.metrics.get(name) for step in steps)]
-
-    seeds = len(originals)
-    prototypes = along("pool/prototypes", float(len(prototypes_of(record.tags for record in originals))))
-    active, examples = along("pool/active", float(seeds)), along("pool/few_shot", float(seeds))
-    ever = [None if value is None else value - seeds for value in along("pool/admitted", float(seeds))]
+    steps = data.pool
+    xs = [item.step for item in steps]
+    ever, active = [item.generated for item in steps], [item.active for item in steps]
+    examples, prototypes = [item.examples for item in steps], [item.prototypes for item in steps]
     panels: list[Panel] = [
         Lines(
             xs,
@@ -108,8 +101,8 @@ def lineage(data: RunData) -> Figure:
 def rotation(data: RunData) -> Figure:
     last = data.last_step
     ranges = windows(list(range(1, last + 1)), MOST_COLUMNS)
-    entered = [sum(inside(w, record.admitted_step) for record in data.generated) for w in ranges]
-    left = [sum(inside(w, record.retired_step or 0) for record in data.environments) for w in ranges]
+    by_step = turnover_of(data.environments)
+    entered, left = ([sum(counts[step] for step in range(w[0], w[1] + 1)) for w in ranges] for counts in by_step)
     series = [
         Series("entered", [float(value) for value in entered], "admitted"),
         Series("retired", [-float(value) for value in left], "amber"),

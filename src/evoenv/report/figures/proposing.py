@@ -6,7 +6,8 @@ from collections import Counter
 
 from evoenv.report.charts import Bar, Bars, Columns, Figure, Series, Table
 from evoenv.report.figures.common import MOST_COLUMNS, inside, percent, share, total, window_words, windows
-from evoenv.report.reading import FUNNEL, REFUSED, STATES, RunData
+from evoenv.runs.data import RunData
+from evoenv.runs.funnel import FUNNEL, REFUSED, STATES
 from evoenv.validation.codes import CODES
 
 MOST_REASONS = 18
@@ -16,6 +17,7 @@ COLOURS = {
     "too-easy": "calibration",
     "gate": "novelty",
     "batch-duplicate": "novelty",
+    "judging": "grey",
     "undecided": "grey",
 }
 _LABELS = {
@@ -31,15 +33,14 @@ _BANDS = (
     ("too hard or too easy", ("too-hard", "too-easy"), "calibration"),
     ("review", ("review",), "review"),
     *((f"fails L{layer}", (f"l{layer}",), f"l{layer}") for layer in range(5, 0, -1)),
-    ("not decided yet", ("undecided",), "grey"),
+    ("not decided yet", ("judging", "undecided"), "grey"),
 )
 
 
 def funnel(data: RunData) -> Figure:
-    totals = [sum(column) for column in zip(*(step.funnel for step in data.steps), strict=True)] or [0] * len(FUNNEL)
     labels = ("proposed", *(f"pass L{layer}" for layer in range(1, 6)), "pass review", "right difficulty", "admitted")
     colours = ("grey", "l1", "l2", "l3", "l4", "l5", "review", "calibration", "admitted")
-    tests = [test for test in zip(FUNNEL, labels, totals, colours, strict=True) if test[0] not in data.left_out]
+    tests = [test for test in zip(FUNNEL, labels, data.funnel, colours, strict=True) if test[0] not in data.left_out]
     counts = [count for _, _, count, _ in tests]
     proposed = counts[0]
     table = Table(
