@@ -20,6 +20,7 @@ from evoenv.cli import main
 from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.records import QuestionDecision, Vote
 from evoenv.run import advance
+from evoenv.runs.funnel import read_fates
 from evoenv.sandbox.host import Sandbox
 from evoenv.store.schema import SCHEMA_VERSION
 from evoenv.store.store import Store
@@ -87,7 +88,7 @@ def test_questions_that_stood_as_candidates_get_records_of_their_own(tmp_path: P
             QuestionDecision("s00001.g001.c00", 0.25, True, "admitted"),
             QuestionDecision("s00001.g001.c01", 0.0, False, "malformed"),
         ]
-        assert store.fate_counts(1) == {"admitted": 2, "malformed": 1, "too-easy": 1}
+        assert read_fates(store, 1, 1)[1].counts == {"admitted": 2, "malformed": 1, "too-easy": 1}
 
 
 def test_a_run_without_questions_keeps_its_candidates(tmp_path: Path) -> None:

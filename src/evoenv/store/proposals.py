@@ -213,19 +213,6 @@ class Proposals(Journal):
             for candidate_id, layer, q_val, reward, admitted, reason, similarity in rows
         ]
 
-    def layer_counts(self, step: int) -> dict[int, int]:
-        """How many candidates of a step have come to which layer so far; cheap enough to be asked again and again."""
-        return dict(self._database.query("SELECT layer, count(*) FROM reports WHERE step = ? GROUP BY layer", (step,)))
-
-    def fate_counts(self, step: int) -> dict[str, int]:
-        """How many candidates of a step, or questions under r-zero, met which fate."""
-        rows = self._database.query(
-            "SELECT reason, count(*) FROM (SELECT reason FROM decisions WHERE step = ? UNION ALL "
-            "SELECT reason FROM question_decisions WHERE step = ?) GROUP BY reason",
-            (step, step),
-        )
-        return dict(rows)
-
     def generator_rewards(self, step: int) -> dict[str, float]:
         """The reward of every candidate of a step, or of every question under r-zero, by id."""
         rows = self._database.query(
