@@ -36,16 +36,36 @@ def derive_seed(*parts: str | int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Replay:
+    """An instance, and an answer to it if there was one: enough to see a defect again with `evoenv play`."""
+
+    seed: int
+    difficulty: int
+    answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One defect: a stable code (`L3.prompt-unstable`), what was seen and expected, how to mend it."""
 
     code: str
     message: str
     hint: str
+    replay: Replay | None = field(default=None, compare=False)
+    """Where it can be seen; not stored with a run."""
 
     @property
     def layer(self) -> int:
         return int(self.code[1])
+
+
+@dataclass(frozen=True, slots=True)
+class LevelSpace:
+    """How many different instances a level has: an estimate, or a number that it has at least."""
+
+    level: int
+    size: int
+    at_least: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +83,8 @@ class ValidationReport:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     sandbox: tuple[str, ...] = ()
+    instance_space: tuple[LevelSpace, ...] = field(default=(), compare=False)
+    """By level, from L4 on; not stored with a run."""
 
     @property
     def passed(self) -> bool:

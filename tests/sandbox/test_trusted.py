@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.resources
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from evoenv.sandbox.guest.trusted import KeptResources, serve_resources
+from evoenv.sandbox.guest.trusted import KeptResources, remember, serve_resources
 from evoenv.sandbox.host import Sandbox
 
 pytestmark = pytest.mark.sandbox
@@ -100,3 +102,16 @@ def test_resources_of_a_kept_package_are_served_from_memory(tmp_path: Path, monk
     (tmp_path / "font.flf").unlink()
     assert importlib.resources.files("some.fonts").joinpath("font.flf").read_bytes() == b"letters"
     assert importlib.resources.files("json").joinpath("decoder.py").is_file()
+
+
+def test_kept_archives_are_read_and_functions_that_load_files_are_called_once(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "rows.gz", "wt", encoding="utf-8") as rows:
+        rows.write("one\ntwo\n")
+    kept = KeptResources(tmp_path)
+    (tmp_path / "rows.gz").unlink()
+    for _ in range(2):
+        with gzip.open(kept.joinpath("rows.gz"), "rt", encoding="utf-8") as rows:  # type: ignore[call-overload]
+            assert list(rows) == ["one\n", "two\n"]
+    library = SimpleNamespace(load=lambda: object())
+    remember(library, "load")
+    assert library.load() is library.load()

@@ -178,6 +178,14 @@ def dataset_source(name: str, levels: Levels) -> str:
     )
 
 
+def level_count(source: str) -> int | None:
+    """How many levels an imported data set has; None if the source does not say."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == ["LEVELS"]:
+            return len(node.value.elts) if isinstance(node.value, ast.List) else None
+    return None
+
+
 def title(name: str) -> str:
     """`chain_sum` as a class name."""
     plain = "".join(part.capitalize() for part in name.split("_"))

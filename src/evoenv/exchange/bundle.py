@@ -121,7 +121,7 @@ def from_metadata(source: str, data: Any) -> PoolEntry:
         modules=_texts(data["modules"]),
         report=ValidationReport(
             layer=_number(report["layer"]),
-            findings=tuple(Finding(*_texts(one)) for one in report["findings"]),
+            findings=tuple(_finding(*_texts(one)) for one in report["findings"]),
             class_name=report["class"],
             dialect=report["dialect"],
             family=report["family"],
@@ -150,6 +150,10 @@ def _text(value: Any) -> str:
     if type(value) is not str:
         raise TypeError(f"expected text, got {type(value).__name__}")
     return value
+
+
+def _finding(code: str, message: str, hint: str) -> Finding:
+    return Finding(code, message, hint)
 
 
 def _texts(value: Any) -> tuple[str, ...]:

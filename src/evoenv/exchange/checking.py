@@ -12,6 +12,7 @@ from dataclasses import replace
 from evoenv.assembly import open_sandbox
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import NOT_JUDGED, PoolEntry, modules_of
+from evoenv.exchange.from_reasoning_gym import MODULE, level_count
 from evoenv.pool.tags import tags_of
 from evoenv.records import Finding
 from evoenv.sandbox.host import DEFAULT_IMPORTS, Sandbox
@@ -40,7 +41,8 @@ def judged(
 
 
 def _judge(entry: PoolEntry, sandbox: Sandbox) -> PoolEntry:
-    report = validate(entry.source, sandbox, allowed_imports=(*DEFAULT_IMPORTS, *entry.modules))
+    levels = level_count(entry.source) if MODULE in entry.modules else None
+    report = validate(entry.source, sandbox, allowed_imports=(*DEFAULT_IMPORTS, *entry.modules), levels=levels)
     tags = entry.tags or tuple(sorted(tags_of(report.prompt_template, entry.source)))
     return replace(entry, report=report, tags=tags)
 

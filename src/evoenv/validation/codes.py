@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from evoenv.records import Finding
+from evoenv.records import Finding, Replay
 
 CODES: dict[str, tuple[str, str]] = {
     # ------------------------------------------------------------------ L1: the source
@@ -106,6 +106,10 @@ CODES: dict[str, tuple[str, str]] = {
         "One answer is right almost always.",
         "Balance the instances so that guessing the usual answer does not pay.",
     ),
+    "L4.small-space": (
+        "There are so few different instances that their answers can be learnt by heart.",
+        "Draw instances from a larger space: more values, sizes or combinations at some level.",
+    ),
     "L4.difficulty-ignored": (
         "Difficulty changes neither the size nor the content of instances.",
         "Let the level set the size, the range of values or the depth of the task.",
@@ -130,6 +134,26 @@ CODES: dict[str, tuple[str, str]] = {
     "L5.perturbed-accepted": (
         "A changed reference still scores 1.",
         "Compare the whole answer exactly; drop tolerances, prefixes and substring tests.",
+    ),
+    "L5.tolerance": (
+        "The tolerance is as wide as the answers of different instances lie apart.",
+        "Compare at the precision that the prompt asks for.",
+    ),
+    "L5.several-options": (
+        "Several of the few possible answers score 1.",
+        "Accept only the right option, or say in the prompt that several are right.",
+    ),
+    "L5.not-unique": (
+        "The prompt promises one solution, but another one scores 1 as well.",
+        "Generate only instances with one solution, or do not promise it.",
+    ),
+    "L5.not-a-number": (
+        "An answer with nan or inf in place of numbers earns something.",
+        "Refuse what math.isfinite refuses before you compare.",
+    ),
+    "L5.question-as-answer": (
+        "The question, given back without working it out, counts as its answer.",
+        "Accept only evaluated answers, and expressions that use the given numbers.",
     ),
     "L5.permissive": (
         "Most wrong answers score 1.",
@@ -177,6 +201,6 @@ CODES: dict[str, tuple[str, str]] = {
 }
 
 
-def finding(code: str, message: str) -> Finding:
+def finding(code: str, message: str, replay: Replay | None = None) -> Finding:
     """A finding with its code's hint; the message says what was seen and what was expected."""
-    return Finding(code, message, CODES[code][1])
+    return Finding(code, message, CODES[code][1], replay)

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from evoenv.errors import MachineTooSlow
-from evoenv.records import derive_seed
+from evoenv.records import LevelSpace, Replay, derive_seed
 from evoenv.sandbox.guest import codec
 from evoenv.sandbox.outcomes import WAITED, Failed, Outcome
 from evoenv.validation.wire import checked
@@ -75,6 +75,10 @@ class Drawn:
     def key(self) -> tuple[int, int]:
         return self.seed, self.difficulty
 
+    @property
+    def replay(self) -> Replay:
+        return Replay(self.seed, self.difficulty)
+
     @cached_property
     def latent_key(self) -> str:
         return canonical(self.latent)
@@ -105,6 +109,8 @@ class Evidence:
     """What `spent` may come to until the layer at hand is done."""
     wall_deadline: float = float("inf")
     """When the machine has had its chance with the layer at hand, on the monotonic clock."""
+    spaces: tuple[LevelSpace, ...] = ()
+    """How many instances each level has, as far as L4 could tell."""
     waited: bool = False
     """Whether the candidate kept us waiting without computing: then time lost is its own fault."""
 

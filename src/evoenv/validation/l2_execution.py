@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evoenv.records import Finding
+from evoenv.records import Finding, Replay
 from evoenv.sandbox.outcomes import Failed
 from evoenv.validation.codes import finding
 from evoenv.validation.evidence import DEEP_LEVELS, Drawn, Evidence, seed_for
@@ -37,7 +37,7 @@ def check_execution(evidence: Evidence) -> list[Finding]:
     if not findings:
         plan = []
         for level in evidence.levels:
-            wanted = DEEP_SEEDS if level in DEEP_LEVELS else SHALLOW_SEEDS
+            wanted = (DEEP_SEEDS if level in DEEP_LEVELS else SHALLOW_SEEDS) * max(1, 4 // len(evidence.levels))
             affordable = int(LEVEL_SECONDS / max(evidence.cost.get(level, 0.0), 1e-6))
             plan.append((level, range(FIRST_SEEDS, max(FIRST_SEEDS + 2, min(wanted, affordable)))))
         findings = _draw(evidence, plan)
@@ -114,7 +114,7 @@ def _failure_findings(failures: list[tuple[int, Failed]], tried: int, level: int
         if code not in seen:
             where = f"seed {seed}, difficulty {level}: {failure.message}"
             share = f" ({len(crashes)} of {tried} seeds)" if code == "L2.rare-crash" else ""
-            seen[code] = finding(code, where + share)
+            seen[code] = finding(code, where + share, Replay(seed, level))
     if failures and not seen:  # nothing ran, and nobody is to blame but the source
         seen["L2.killed"] = finding("L2.killed", f"difficulty {level}: {failures[0][1].message}")
     return list(seen.values())
@@ -142,9 +142,9 @@ def _shape_findings(fresh: list[Drawn]) -> list[Finding]:
     for instance in fresh:
         where = f"seed {instance.seed}, difficulty {instance.difficulty}"
         if not instance.prompt.strip():
-            findings.append(finding("L2.empty-prompt", f"{where}: the prompt is {instance.prompt!r}"))
+            findings.append(finding("L2.empty-prompt", f"{where}: the prompt is {instance.prompt!r}", instance.replay))
         if instance.reference is None and instance.full_reference:
-            findings.append(finding("L2.no-answer", f"{where}: the reference answer is None"))
+            findings.append(finding("L2.no-answer", f"{where}: the reference answer is None", instance.replay))
         if findings:
             break
     return findings

@@ -18,9 +18,11 @@ from evoenv.validation.codes import finding
 from evoenv.validation.difficulty import check_difficulty_matters
 from evoenv.validation.evidence import Drawn, Evidence, canonical
 from evoenv.validation.forms import FORMS, PART_FORMS
+from evoenv.validation.space import check_space
 
 FEW_PROMPTS = 12
 NEARLY_CONSTANT = 0.9
+ENOUGH_AT_LEVEL = 8
 COUNTERFACTUAL_INSTANCES = 3
 COUNTERFACTUAL_DRAWS = 48
 DEEP_DRAWS = 12
@@ -29,7 +31,7 @@ COUNTERFACTUAL_SECONDS = 3.0
 
 def check_variation(evidence: Evidence) -> list[Finding]:
     """Every check of the layer; their findings together."""
-    findings = check_prompts_vary(evidence.drawn)
+    findings = check_prompts_vary(evidence.drawn) or check_space(evidence)
     findings += check_answers_vary(evidence.drawn)
     findings += check_difficulty_matters(evidence)
     findings += check_equal_prompts(evidence) or check_counterfactuals(evidence)
@@ -59,6 +61,14 @@ def check_answers_vary(drawn: Sequence[Drawn]) -> list[Finding]:
     if count >= NEARLY_CONSTANT * len(drawn):
         share = f"{count} of {len(drawn)} instances have the answer {text[:60]}"
         return [finding("L4.answer-nearly-constant", f"{share}; expected less than {NEARLY_CONSTANT:.0%}")]
+    by_level: defaultdict[int, list[str]] = defaultdict(list)
+    for instance in drawn:
+        by_level[instance.difficulty].append(instance.answer_key)
+    rows = [row for row in by_level.values() if len(row) >= ENOUGH_AT_LEVEL]
+    guessed, tried = sum(Counter(row).most_common(1)[0][1] for row in rows), sum(map(len, rows))
+    if guessed >= NEARLY_CONSTANT * tried > 0:
+        share = f"the usual answer of each level is right for {guessed} of {tried} instances"
+        return [finding("L4.answer-nearly-constant", f"{share}; expected less than {NEARLY_CONSTANT:.0%}")]
     return []
 
 
@@ -86,6 +96,7 @@ def check_equal_prompts(evidence: Evidence) -> list[Finding]:
                     finding(
                         "L4.ambiguous-prompt",
                         f"{seen}; the answers are {first.answer_key[:60]} and {other.answer_key[:60]}",
+                        other.replay,
                     )
                 ]
     return []
@@ -144,6 +155,7 @@ def check_counterfactuals(evidence: Evidence) -> list[Finding]:
                     "L4.hidden-latent",
                     f"{seen} leaves the prompt as it is but turns the answer {instance.answer_key[:60]} into "
                     f"{changed.answer_key[:60]}",
+                    instance.replay,
                 )
             ]
     return []

@@ -18,12 +18,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from evoenv.records import Finding
+from evoenv.records import Finding, Replay
 from evoenv.sandbox.outcomes import Failed, Ok, Outcome
 from evoenv.validation.codes import finding
 from evoenv.validation.evidence import Drawn, Evidence, canonical
+from evoenv.validation.forms import plain_text
 from evoenv.validation.leaks import check_answer_in_prompt, check_shortcuts
-from evoenv.validation.probes import FULL, Probe, Solved, WrongAnswers, answer_options, solve, wrong_answers
+from evoenv.validation.probes import FULL, LENIENT, Probe, Solved, WrongAnswers, answer_options, solve, wrong_answers
+from evoenv.validation.rivals import check_options, check_tolerance, check_unique, plan_rivals
+from evoenv.validation.unworked import check_restated, check_special_numbers, plan_unworked
 from evoenv.validation.variants import MALFORMED
 from evoenv.validation.witness import find_witnesses
 
@@ -32,7 +35,7 @@ PROBED = 20
 PERMISSIVE = 0.5
 FOREIGN = 0.6
 """The share of other instances' answers from which on the instance hardly matters."""
-COMPLETENESS = ("extra", "dropped", "first-dropped", "far", "letter-added")
+COMPLETENESS = ("extra", "dropped", "first-dropped", "far", "letter-added", "one-only", "first-half")
 """Changes that no valid answer survives for every instance: something is not verified at all."""
 
 
@@ -57,11 +60,18 @@ def check_scorer(evidence: Evidence) -> tuple[Family | None, list[Finding]]:
         return None, findings
     options = answer_options(solved)
     probed = solved[:: max(1, len(solved) // PROBED)][:PROBED]
-    wrong = wrong_answers(evidence, probed, options)
+    further = [*plan_unworked(probed), *plan_rivals(probed, options, evidence.drawn)]
+    wrong = wrong_answers(evidence, probed, options, further)
     family = tell_family(evidence, probed, wrong)
     findings += check_failures(wrong.all())
     findings += check_changed(wrong, family)
-    findings += check_decimals(wrong.cut)
+    findings += check_decimals(wrong.cut, wrong.forgiving)
+    findings += check_special_numbers(wrong.special, family.graded)
+    findings += check_restated(wrong.restated)
+    findings += check_options(wrong.option)
+    findings += check_tolerance(wrong.neighbour, wrong.foreign, family.compares)
+    if not family.compares:
+        findings += check_unique(evidence, solved, [*wrong.changed, *wrong.foreign])
     findings += check_flooded(wrong.flooded, family)
     findings += check_malformed(wrong, family, probed)
     findings += check_consolation(wrong, family)
@@ -80,7 +90,8 @@ def check_references(evidence: Evidence, chosen: Sequence[Drawn]) -> tuple[list[
     if unsolved:
         one = unsolved[0]
         seen = f"seed {one.seed}, difficulty {one.difficulty}: no plain form of {one.answer_key[:80]} scores 1"
-        return solved, [finding("L5.reference-rejected", f"{seen} ({len(unsolved)} of {len(chosen)} instances)")]
+        seen += f" ({len(unsolved)} of {len(chosen)} instances)"
+        return solved, [finding("L5.reference-rejected", seen, Replay(*one.key, plain_text(one.answer)))]
     return solved, []
 
 
@@ -112,10 +123,10 @@ def check_failures(probes: Iterable[Probe]) -> list[Finding]:
             code = {"exception": "L5.scorer-raises", "timeout": "L5.scorer-slow"}.get(kind, "L5.scorer-died")
             if probe.outcome.error == "BadScore":
                 code = "L5.score-range"
-            found.setdefault(code, finding(code, f"{probe.describe()}: {probe.outcome.message}"))
+            found.setdefault(code, finding(code, f"{probe.describe()}: {probe.outcome.message}", probe.replay))
         elif not 0.0 <= probe.outcome.value <= 1.0:
             seen = f"{probe.describe()} scores {probe.outcome.value}; expected [0, 1]"
-            found.setdefault("L5.score-range", finding("L5.score-range", seen))
+            found.setdefault("L5.score-range", finding("L5.score-range", seen, probe.replay))
     return list(found.values())
 
 
@@ -128,7 +139,8 @@ def check_changed(wrong: WrongAnswers, family: Family) -> list[Finding]:
     if family.compares and accepted:
         kinds = Counter(probe.kind.partition(":")[2] for probe in accepted)
         seen = f"{accepted[0].describe()} (reference {kinds.most_common(1)[0][0]}) scores 1"
-        return [finding("L5.perturbed-accepted", f"{seen}; {len(accepted)} of {len(scored)} changed references do")]
+        seen += f"; {len(accepted)} of {len(scored)} changed references do"
+        return [finding("L5.perturbed-accepted", seen, accepted[0].replay)]
     if family.compares:
         return check_forgiven(wrong.changed)
     everything = scored + [probe for probe in wrong.foreign if probe.score is not None]
@@ -136,46 +148,66 @@ def check_changed(wrong: WrongAnswers, family: Family) -> list[Finding]:
     foreign = [probe.score >= FULL for probe in wrong.foreign if probe.score is not None]
     if len(foreign) >= 8 and sum(foreign) > FOREIGN * len(foreign):
         seen = f"{sum(foreign)} of {len(foreign)} right answers of other instances score 1 as well"
-        return [finding("L5.permissive", seen)]
+        witness = next(probe for probe in wrong.foreign if (probe.score or 0.0) >= FULL)
+        return [finding("L5.permissive", seen, witness.replay)]
     if everything and len(passing) > PERMISSIVE * len(everything):
         seen = f"{len(passing)} of {len(everything)} wrong answers score 1; {passing[0].describe()} does"
-        return [finding("L5.permissive", seen)]
-    always = _kinds_always_accepted(scored)
+        return [finding("L5.permissive", seen, passing[0].replay)]
+    # A letter behind the answer is no more than a word behind it, which a parser may forgive.
+    strict = [p for p in scored if p.kind != "changed:letter-added" or p.instance.key not in wrong.forgiving]
+    always = _kinds_always_accepted(strict)
     if always:
         probe = always[0]
         kind = probe.kind.partition(":")[2]
         seen = f"{probe.describe()} scores 1, as does every reference that is changed that way ({kind})"
-        return [finding("L5.perturbed-accepted", seen)]
-    return []
+        return [finding("L5.perturbed-accepted", seen, probe.replay)]
+    return check_forgiven(wrong.changed, verified=True)
 
 
 _ORDERED = re.compile(r"\border\b|sequence|left to right|first to last|step by step", re.IGNORECASE)
+_SORTED = re.compile(
+    r"\b(?:list|give|write|return|output|print|report|answer|arrange|put|rank|name|show|state)\b[^.?!\n]{0,120}"
+    r"(?:\bsorted\b|\bfrom (?:the )?\w+est to\b|\b(?:a|de)scending\b|\b(?:in|de)creasing\b|\balphabetical)"
+    r"|\bsort (?:the|these|them|this|all)\b",
+    re.IGNORECASE,
+)
+"""An order that the answer should have, not one that the question mentions."""
 _UNORDERED = re.compile(r"any order|order (?:does|is) not|whatever order|regardless of order", re.IGNORECASE)
 _DECIMALS = re.compile(r"decimal|rounded", re.IGNORECASE)
 _TOLERANT = re.compile(r"within|toleran|error|approx|±|close|margin|off by", re.IGNORECASE)
 
 
-def check_forgiven(changed: Sequence[Probe]) -> list[Finding]:
-    """What many tasks forgive, this one may not: the prompt asks for an order, or for decimals, and neither counts."""
-    for kind, asked, excused, fault in (
+def check_forgiven(changed: Sequence[Probe], *, verified: bool = False) -> list[Finding]:
+    """What many tasks forgive, this one may not: the prompt asks for an order, or for decimals, and neither counts.
+
+    A solution that is `verified` may be as good backwards; it is not as good in any order if it should be sorted.
+    """
+    forgiven = (
         ("reversed", _ORDERED, _UNORDERED, "order is not compared"),
         ("plus-a-fiftieth", _DECIMALS, _TOLERANT, "the decimals asked for are not compared"),
+    )
+    for kind, asked, excused, fault in (
+        *(() if verified else forgiven),
+        ("shuffled", _SORTED, _UNORDERED, "order is not compared"),
     ):
         probes = [probe for probe in changed if probe.kind == f"changed:{kind}" and probe.score is not None]
         stated = probes and asked.search(probes[0].instance.prompt) and not excused.search(probes[0].instance.prompt)
         if stated and len(probes) >= 8 and all((probe.score or 0.0) >= FULL for probe in probes):
-            return [finding("L5.perturbed-accepted", f"{probes[0].describe()} scores 1: {fault}")]
+            return [finding("L5.perturbed-accepted", f"{probes[0].describe()} scores 1: {fault}", probes[0].replay)]
     return []
 
 
-def check_decimals(cut: Sequence[Probe]) -> list[Finding]:
+def check_decimals(cut: Sequence[Probe], lenient: set[tuple[int, int]]) -> list[Finding]:
     """17.93 is not 17. A parser that picks a whole number out of any text ("17 units") is only lenient."""
-    lenient = {p.instance.key for p in cut if p.kind == "cut: units" and p.score is not None and p.score >= FULL}
     for probe in cut:
-        decimals = probe.kind != "cut: units" and probe.score is not None and probe.score >= FULL
+        decimals = probe.kind != f"cut:{LENIENT}" and probe.score is not None and probe.score >= FULL
         if decimals and probe.instance.key not in lenient:
             return [
-                finding("L5.perturbed-accepted", f"{probe.describe()} scores 1: decimals are cut off or rounded away")
+                finding(
+                    "L5.perturbed-accepted",
+                    f"{probe.describe()} scores 1: decimals are cut off or rounded away",
+                    probe.replay,
+                )
             ]
     return []
 
@@ -207,7 +239,7 @@ def check_flooded(flooded: Sequence[Probe], family: Family) -> list[Finding]:
     for kind, count in Counter(probe.kind for probe in paid).most_common():
         if family.compares or count > PERMISSIVE * by_kind[kind]:
             probe = next(probe for probe in paid if probe.kind == kind)
-            return [finding("L5.flood-rewarded", f"{probe.describe()} scores {probe.score:g}")]
+            return [finding("L5.flood-rewarded", f"{probe.describe()} scores {probe.score:g}", probe.replay)]
     return []
 
 
@@ -223,7 +255,8 @@ def check_malformed(wrong: WrongAnswers, family: Family, solved: Sequence[Solved
     paid = [probe for probe in judged if probe.score is not None and probe.score >= floor]
     findings: list[Finding] = []
     if paid and (family.compares or len(paid) == len(judged)):
-        findings.append(finding("L5.empty-rewarded", f"{paid[0].describe()} scores {paid[0].score:g}; expected 0"))
+        seen = f"{paid[0].describe()} scores {paid[0].score:g}; expected 0"
+        findings.append(finding("L5.empty-rewarded", seen, paid[0].replay))
     wordy = any(isinstance(one.value, str) and any(c.isalpha() for c in one.value) for one in solved)
     for probe in wrong.malformed + wrong.overlong:
         expected = right.get(probe.instance.key, "")
@@ -235,7 +268,8 @@ def check_malformed(wrong: WrongAnswers, family: Family, solved: Sequence[Solved
             continue  # many numbers, or a huge one, are numbers: graded scorers may say how far off they are
         if not family.compares and probe.score < floor:
             continue
-        findings.append(finding("L5.malformed-rewarded", f"{probe.describe()} scores {probe.score:g}; expected 0"))
+        seen = f"{probe.describe()} scores {probe.score:g}; expected 0"
+        findings.append(finding("L5.malformed-rewarded", seen, probe.replay))
         break
     return findings
 

@@ -125,9 +125,18 @@ def _longest_word(prompt: str, numbers: list[str]) -> str | None:
 def _line_at(index: int) -> Shortcut:
     def rule(prompt: str, numbers: list[str]) -> str | None:
         lines = [line.strip() for line in prompt.strip().splitlines() if line.strip()]
-        return lines[index][:2000] if len(lines) > 1 else None
+        return lines[index][:2000] if len(lines) > max(1, abs(index)) else None
 
     return rule
+
+
+def _longest_line(prompt: str, numbers: list[str]) -> str | None:
+    lines = [line.strip() for line in prompt[:READ].splitlines()[1:]]
+    return max(lines, key=len, default="")[:2000] or None
+
+
+def _after_last_colon(prompt: str, numbers: list[str]) -> str | None:
+    return prompt[-READ:].rpartition(":")[2].strip()[:2000] or None
 
 
 def _enclosed(prompt: str, numbers: list[str]) -> str | None:
@@ -141,6 +150,11 @@ SHORTCUTS: dict[str, Shortcut] = {
     "the longest word": _longest_word,
     "the first line": _line_at(0),
     "the last line": _line_at(-1),
+    "the line before the last": _line_at(-2),
+    "the second line": _line_at(1),
+    "the third line": _line_at(2),
+    "the longest line": _longest_line,
+    "what follows the last colon": _after_last_colon,
     "the first text in brackets or quotes": _enclosed,
     "the largest number": lambda prompt, numbers: max(numbers, key=float, default=None),
     "the smallest number": lambda prompt, numbers: min(numbers, key=float, default=None),

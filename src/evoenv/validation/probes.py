@@ -9,8 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
+from evoenv.records import Replay
 from evoenv.sandbox.outcomes import Failed, Ok, Outcome
 from evoenv.validation.evidence import Drawn, Evidence
 from evoenv.validation.forms import FORMS, PART_FORMS, Render
@@ -21,7 +22,13 @@ RIGHT = 1.0 - 1e-9
 FULL = 1.0 - 1e-13
 """A wrong answer from here on is taken for right: a ratio of counts near a billion is not."""
 OPTIONS_AT_MOST = 8
+LENIENT = " units"
+"""Behind a right answer: who forgives it picks answers out of a text."""
 _WHOLE = re.compile(r"-?[0-9]+")
+
+
+Planned: TypeAlias = tuple[Drawn, str, str, bool, str]
+"""(instance, kind, text, may_be_valid, label): an answer that is going to be scored."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,10 @@ class Probe:
     def score(self) -> float | None:
         return self.outcome.value if isinstance(self.outcome, Ok) else None
 
+    @property
+    def replay(self) -> Replay:
+        return Replay(self.instance.seed, self.instance.difficulty, self.text)
+
     def describe(self) -> str:
         shown = self.label or (repr(self.text) if len(self.text) <= 60 else repr(self.text[:57]) + "…")
         return f"seed {self.instance.seed}, difficulty {self.instance.difficulty}: the answer {shown}"
@@ -56,7 +67,7 @@ class Solved:
     value: Any
 
 
-def score(evidence: Evidence, items: Sequence[tuple[Drawn, str, str, bool, str]], **args: Any) -> list[Probe]:
+def score(evidence: Evidence, items: Sequence[Planned], **args: Any) -> list[Probe]:
     """Score (instance, kind, text, may_be_valid, label) items in one batch."""
     calls = [[instance.seed, instance.difficulty, text] for instance, _, text, _, _ in items]
     outcomes = evidence.call("score", calls, args or None, stop_on_death=False)
@@ -108,7 +119,7 @@ def _try_forms(
     broken: list[Probe],
 ) -> list[Drawn]:
     """Solve what these forms can solve; return what is left."""
-    items: list[tuple[Drawn, str, str, bool, str]] = []
+    items: list[Planned] = []
     used: list[Render] = []
     for instance in batch:
         texts: dict[str, Render] = {}
@@ -144,10 +155,24 @@ class WrongAnswers:
     malformed: list[Probe] = field(default_factory=list)
     empty: list[Probe] = field(default_factory=list)
     cut: list[Probe] = field(default_factory=list)
-    """The right whole number with decimals, or a word, behind it."""
+    """The right answer with a word, or a whole number with decimals, behind it."""
+
+    @property
+    def forgiving(self) -> set[tuple[int, int]]:
+        """Instances whose scorer forgives a word behind the right answer."""
+        return {p.instance.key for p in self.cut if p.kind == f"cut:{LENIENT}" and (p.score or 0.0) >= FULL}
+
     odd: list[Probe] = field(default_factory=list)
     """Odd ways to write a number or a right answer: they may earn what they say, but must not raise."""
     overlong: list[Probe] = field(default_factory=list)
+    special: list[Probe] = field(default_factory=list)
+    """With `nan` or `inf` in place of numbers."""
+    restated: list[Probe] = field(default_factory=list)
+    """The question as its own answer."""
+    option: list[Probe] = field(default_factory=list)
+    """The other options, if there are only a few."""
+    neighbour: list[Probe] = field(default_factory=list)
+    """The nearest answer of another instance, of decimals."""
 
     def all(self) -> list[Probe]:
         return [
@@ -159,12 +184,18 @@ class WrongAnswers:
             *self.cut,
             *self.odd,
             *self.overlong,
+            *self.special,
+            *self.restated,
+            *self.option,
+            *self.neighbour,
         ]
 
 
-def wrong_answers(evidence: Evidence, solved: Sequence[Solved], options: Sequence[str]) -> WrongAnswers:
-    """Every wrong answer that the instances at hand suggest, scored."""
-    plan: list[tuple[Drawn, str, str, bool, str]] = []
+def wrong_answers(
+    evidence: Evidence, solved: Sequence[Solved], options: Sequence[str], further: Sequence[Planned] = ()
+) -> WrongAnswers:
+    """Every wrong answer that the instances at hand suggest, and those planned elsewhere, scored in one batch."""
+    plan: list[Planned] = [row for row in further if row[2].strip()]
     for index, one in enumerate(solved):
         plan += _changed(one)
         plan += _foreign(one, solved, index)
@@ -185,7 +216,7 @@ def wrong_answers(evidence: Evidence, solved: Sequence[Solved], options: Sequenc
     return result
 
 
-def _changed(one: Solved) -> list[tuple[Drawn, str, str, bool, str]]:
+def _changed(one: Solved) -> list[Planned]:
     """Variants of the value, written in the form that works."""
     rows = []
     for variant in variants(one.value):
@@ -197,7 +228,7 @@ def _changed(one: Solved) -> list[tuple[Drawn, str, str, bool, str]]:
     return rows
 
 
-def _foreign(one: Solved, solved: Sequence[Solved], index: int) -> list[tuple[Drawn, str, str, bool, str]]:
+def _foreign(one: Solved, solved: Sequence[Solved], index: int) -> list[Planned]:
     """Right answers of other instances, of the same level where there are any."""
     ring = [*solved[index + 1 :], *solved[:index]]
     ring.sort(key=lambda other: other.instance.difficulty != one.instance.difficulty)
@@ -205,22 +236,21 @@ def _foreign(one: Solved, solved: Sequence[Solved], index: int) -> list[tuple[Dr
     return [(one.instance, "foreign", text, False, "") for text in list(texts)[:3]]
 
 
-def _whole_number_texts(one: Solved) -> list[tuple[Drawn, str, str, bool, str]]:
-    """A whole number with decimals behind it, and with a word: parsers may forgive the word, not the decimals."""
+def _whole_number_texts(one: Solved) -> list[Planned]:
+    """A whole number with decimals behind it, any answer with a word: parsers may forgive the word alone."""
     text = one.text.strip()
-    if not _WHOLE.fullmatch(text) or len(text) > 15:
-        return []
-    return [(one.instance, f"cut:{tail}", text + tail, False, "") for tail in (".4", ".93", " units")]
+    tails = (".4", ".93", LENIENT) if _WHOLE.fullmatch(text) and len(text) <= 15 else (LENIENT,)
+    return [(one.instance, f"cut:{tail}", text + tail, False, "") for tail in tails]
 
 
-def _flooded(one: Solved, options: Sequence[str]) -> list[tuple[Drawn, str, str, bool, str]]:
+def _flooded(one: Solved, options: Sequence[str]) -> list[Planned]:
     """The right answer hidden among wrong ones: never first, never last, so that no honest parser finds it."""
     text = one.text
     wrong = list(
         dict.fromkeys(rendered for v in variants(one.value) if (rendered := one.form(v.value)) and rendered.strip())
     )
     wrong = [other for other in wrong if other.strip() != text.strip()][:4]
-    rows: list[tuple[Drawn, str, str, bool, str]] = []
+    rows: list[Planned] = []
     if len(wrong) >= 2:
         for separator in (" ", ", ", "\n"):
             rows.append((one.instance, "flooded:listed", separator.join([wrong[0], text, *wrong[1:]]), False, ""))

@@ -43,11 +43,12 @@ def validate(
     parameters: list[dict[str, Any]] | None = None,
     allowed_imports: tuple[str, ...] = ALLOWED_IMPORTS,
     layer_seconds: float = LAYER_SECONDS,
+    levels: int | None = None,
 ) -> ValidationReport:
     """The verdict on one source. Never raises for anything that the source does.
 
     `layer_seconds` is CPU time of the source's workers, so that a busy machine does not change the verdict. Raises
-    MachineTooSlow if the machine cannot provide it.
+    MachineTooSlow if the machine cannot provide it. `levels`: how many the environment has, if its importer knows.
     """
     started, host_cpu = time.perf_counter(), time.thread_time()
     workers: list[Caller] = []
@@ -80,6 +81,8 @@ def validate(
     worker = open_worker()
     try:
         evidence = Evidence(worker, open_worker, spent=lambda: sum(worker.cpu_s for worker in workers))
+        if levels is not None:
+            evidence.levels = tuple(range(max(1, levels)))
         family = None
         layer = 0
         for check in (check_execution, check_determinism, check_variation):
@@ -99,6 +102,7 @@ def validate(
         layer,
         findings,
         family=family.name if family is not None else None,
+        instance_space=evidence.spaces,
         prompt_template=template or (evidence.drawn[0].prompt if evidence.drawn else ""),
     )
 

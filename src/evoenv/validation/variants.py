@@ -19,7 +19,7 @@ class Variant:
     may_be_valid: bool = False
 
 
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
 def variants(value: Any) -> list[Variant]:
@@ -78,29 +78,47 @@ def _text_variants(text: str) -> list[Variant]:
     if constant is not None and constant.start():
         head = [variant for variant in _text_variants(text[: constant.start()]) if variant.kind not in _LOOSE]
         return [Variant(one.kind, one.value + constant.group(), one.may_be_valid) for one in head]
-    numbers = list(_NUMBER.finditer(text))
-    if (
-        text.strip()
-        and numbers
-        and len("".join(match.group() for match in numbers)) * 2 >= len(text.replace(" ", "").replace("\n", ""))
-    ):
-        return _symbol_variants(text) + _numeric_text_variants(text, numbers)
+    if made_of_numbers(text):
+        return _symbol_variants(text) + _numeric_text_variants(text, list(NUMBER.finditer(text)))
     result = _symbol_variants(text)
+    opposite = _OPPOSITES.get(text.strip().casefold())
+    if opposite is not None:
+        result.append(Variant("negated", opposite.upper() if text.isupper() else opposite.capitalize()))
     if text:
         swapped = "".join(_other_character(c) if i == len(text) // 2 else c for i, c in enumerate(text))
         result += [Variant("letter-changed", swapped), Variant("letter-added", text + _other_character(text[-1]))]
         if len(text) > 1:
             result.append(Variant("letter-dropped", text[:-1]))
+            if len(text) >= 6:
+                result.append(Variant("first-half", text[: len(text) // 2]))
             if text[::-1] != text:
                 result.append(Variant("reversed", text[::-1]))
         words = text.split()
         if len(words) > 1:
             result.append(Variant("word-dropped", " ".join(words[:-1])))
+        separator = next((mark for mark in (", ", ",", "\n", " -> ", " ") if mark in text.strip()), "")
+        parts = text.strip().split(separator) if separator else []
+        if len(parts) >= 4 and len(set(parts)) >= 3:
+            result.append(Variant("shuffled", separator.join(_shuffled(parts)), may_be_valid=True))
     return [
         variant
         for variant in result
         if variant.value.strip() and variant.value.strip().casefold() != text.strip().casefold()
     ]
+
+
+_OPPOSITES = {"yes": "no", "no": "yes", "true": "false", "false": "true", "valid": "invalid", "invalid": "valid"}
+
+
+def made_of_numbers(text: str) -> bool:
+    """Whether at least half of a text's characters belong to numbers."""
+    digits = sum(len(number) for number in NUMBER.findall(text))
+    return digits > 0 and digits * 2 >= len(text.replace(" ", "").replace("\n", ""))
+
+
+def _shuffled(items: list[Any]) -> list[Any]:
+    """The items in an order that is neither theirs, nor backwards, nor a rotation."""
+    return [*items[1::2], *items[::2][::-1]]
 
 
 _LOOSE = ("extra", "dropped")
@@ -125,10 +143,21 @@ def _numeric_text_variants(text: str, numbers: list[re.Match[str]]) -> list[Vari
             middle = text[numbers[0].end() : numbers[-1].start()]
             swapped = text[: numbers[0].start()] + last + middle + first + text[numbers[-1].end() :]
             result.append(Variant("swapped", swapped, may_be_valid=True))
+        if len(numbers) >= 4:
+            result.append(Variant("shuffled", _with_order(text, numbers), may_be_valid=True))
     else:
         only = numbers[0].group()
         result.append(Variant("far", _shifted(only, 10**6 + 3) if len(only) < 1000 else "7"))
     return [variant for variant in result if variant.value.strip().casefold() != text.strip().casefold()]
+
+
+def _with_order(text: str, numbers: list[re.Match[str]]) -> str:
+    """The text with its numbers in another order."""
+    parts, end = [], 0
+    for match, number in zip(numbers, _shuffled([match.group() for match in numbers]), strict=True):
+        parts += [text[end : match.start()], number]
+        end = match.end()
+    return "".join([*parts, text[end:]])
 
 
 def _shifted(number: str, delta: int) -> str:
@@ -162,6 +191,11 @@ def _sequence_variants(items: list[Any]) -> list[Variant]:
             if all(type(item) is int for item in items):  # what sums, lengths and differences alone do not notice
                 result.append(Variant("balanced", [items[0] + 1, *items[1:-1], items[-1] - 1]))
                 result.append(Variant("shifted", [item + 1 for item in items]))
+            if len(items) > 2:
+                result.append(Variant("one-only", items[:1]))
+                result += _smallest_changed(items)
+            if len(items) >= 4:
+                result.append(Variant("shuffled", _shuffled(items), may_be_valid=True))
         extra = variants(items[-1])
         if extra:
             result.append(Variant("extra", [*items, extra[-1].value]))
@@ -171,6 +205,21 @@ def _sequence_variants(items: list[Any]) -> list[Variant]:
     else:
         result.append(Variant("extra", [1]))
     return [variant for variant in result if variant.value != items]
+
+
+def _smallest_changed(items: list[Any]) -> list[Variant]:
+    """The smallest number a little larger, and one decimal for its nearest neighbour: what a tolerance over all
+    of them, or as wide as they lie apart, does not notice."""
+    if any(type(item) not in (int, float) for item in items):
+        return []
+    index = min(range(len(items)), key=lambda place: abs(items[place]))
+    step = 1 if type(items[index]) is int else 0.06 + abs(items[index]) * 0.05
+    result = [Variant("smallest-changed", [*items[:index], items[index] + step, *items[index + 1 :]])]
+    others = [item for item in items if item != items[0]]
+    if type(items[0]) is float and others:
+        nearest = min(others, key=lambda item: abs(item - items[0]))
+        result.append(Variant("neighbour-copied", [nearest, *items[1:]]))
+    return result
 
 
 def _dict_variants(value: dict[Any, Any]) -> list[Variant]:

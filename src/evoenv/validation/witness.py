@@ -50,9 +50,9 @@ def find_witnesses(evidence: Evidence, chosen: Sequence[Drawn]) -> tuple[list[So
 
 
 def _search(evidence: Evidence, instance: Drawn) -> str | None:
-    guesses = _guesses(instance.prompt)
+    texts = guesses(instance.prompt)
     for _ in range(MOST_TRIES // BATCH):
-        batch = list(itertools.islice(guesses, BATCH))
+        batch = list(itertools.islice(texts, BATCH))
         if not batch or evidence.out_of_time:
             return None
         outcomes = evidence.call("score", [[*instance.key, text] for text in batch], stop_on_death=False)
@@ -62,7 +62,7 @@ def _search(evidence: Evidence, instance: Drawn) -> str | None:
     return None
 
 
-def _guesses(prompt: str) -> Iterator[str]:
+def guesses(prompt: str) -> Iterator[str]:
     """Short answers in the usual shapes, each once."""
     seen: set[str] = set()
     for text in itertools.chain(_from_prompt(prompt), _shapes()):

