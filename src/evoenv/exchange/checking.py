@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from evoenv.assembly import open_sandbox
+from evoenv.environment.reasoning_gym import MODULE, level_count
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import NOT_JUDGED, PoolEntry, modules_of
-from evoenv.exchange.from_reasoning_gym import MODULE, level_count
 from evoenv.pool.tags import tags_of
 from evoenv.records import Finding
 from evoenv.sandbox.host import DEFAULT_IMPORTS, Sandbox
