@@ -1,10 +1,12 @@
-"""Files that outlive a kill: whole ones, and ledgers that grow line by line."""
+"""Files and directories that outlive a kill: whole ones, and ledgers that grow line by line."""
 
 from __future__ import annotations
 
 import json
 import os
 import resource
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +17,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evoenv.durable import Ledger, replace_file, write_bytes, write_document, write_lines
+from evoenv.durable import (
+    Ledger,
+    recover_directory,
+    replace_file,
+    whole_directory,
+    write_bytes,
+    write_document,
+    write_lines,
+)
 from evoenv.errors import InputError, StoreError
 
 IDENTITY = {"model": {"name": "one", "levels": (1, 2)}, "seed": 3}
@@ -251,3 +261,104 @@ def test_a_place_that_cannot_be_replaced_is_named(tmp_path: Path, place: str) ->
     with pytest.raises(OSError, match=place.split("/")[0]):
         replace_file(tmp_path / place, [b"x"])
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+
+
+# --------------------------------------------------------------------------- whole directories
+
+
+def fill(path: Path, text: str, **options: Any) -> None:
+    with whole_directory(path, **options) as aside:
+        (aside / "deep").mkdir()
+        (aside / "deep" / "file").write_text(text)
+
+
+def test_a_directory_takes_the_place_of_what_was_there_once_it_is_whole(tmp_path: Path) -> None:
+    fill(tmp_path / "new" / "place", "one")
+    with whole_directory(tmp_path / "new" / "place") as aside:
+        (aside / "other").write_text("two")
+        assert (tmp_path / "new" / "place" / "deep" / "file").read_text() == "one"
+    assert os.listdir(tmp_path / "new" / "place") == ["other"]
+    assert os.listdir(tmp_path / "new") == ["place"]
+
+
+def test_its_files_may_be_read_by_whom_the_users_other_files_may(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("")
+    with whole_directory(tmp_path / "place") as aside:
+        (aside / "file").touch(mode=0o600)
+        (aside / "program").touch(mode=0o700)
+    usual = (tmp_path / "plain").stat().st_mode & 0o777
+    assert (tmp_path / "place" / "file").stat().st_mode & 0o777 == usual
+    assert (tmp_path / "place" / "program").stat().st_mode & 0o100
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no"), KeyboardInterrupt()])
+def test_a_block_that_fails_leaves_what_was_there(tmp_path: Path, error: BaseException) -> None:
+    fill(tmp_path / "place", "one")
+
+    def fail_half_way() -> None:
+        with whole_directory(tmp_path / "place") as aside:
+            (aside / "half").write_text("")
+            raise error
+
+    with pytest.raises(type(error)):
+        fail_half_way()
+    assert (tmp_path / "place" / "deep" / "file").read_text() == "one"
+    assert os.listdir(tmp_path) == ["place"]
+
+
+def test_a_full_disk_is_explained_by_the_caller(tmp_path: Path) -> None:
+    fill(tmp_path / "place", "one")
+    with room_for(1000), pytest.raises(StoreError, match=r"cannot write .*place: File too large; check space"):
+        fill(tmp_path / "place", "x" * 5000)
+    with room_for(1000), pytest.raises(InputError, match="place: 27"):
+        fill(tmp_path / "place", "x" * 5000, explain=lambda path, error: InputError(f"{path.name}: {error.errno}"))
+    assert (tmp_path / "place" / "deep" / "file").read_text() == "one"
+    assert os.listdir(tmp_path) == ["place"]
+
+
+def test_without_replacing_only_an_empty_place_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "place").mkdir()
+    fill(tmp_path / "place", "one", replace=False)
+    with pytest.raises(StoreError, match="not empty"):
+        fill(tmp_path / "place", "two", replace=False)
+    assert (tmp_path / "place" / "deep" / "file").read_text() == "one"
+    assert os.listdir(tmp_path) == ["place"]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from evoenv.durable import whole_directory
+
+function, after, path = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+real, calls = getattr(os, function), 0
+
+def killed(*arguments):
+    global calls
+    calls += 1
+    return real(*arguments) if calls <= after else os._exit(9)
+
+setattr(os, function, killed)
+with whole_directory(path) as aside:
+    (aside / "deep").mkdir()
+    (aside / "deep" / "file").write_text("two")
+"""
+
+
+@pytest.mark.parametrize("moment", ["fsync 0", "fsync 1", "fsync 2", "rename 0", "rename 1", "fsync 3", "fsync 4"])
+def test_a_kill_at_any_moment_leaves_one_whole_directory(tmp_path: Path, moment: str) -> None:
+    fill(tmp_path / "place", "one")
+    done = subprocess.run([sys.executable, "-c", KILLED, *moment.split(), str(tmp_path / "place")])
+    assert done.returncode == (0 if moment == "fsync 4" else 9)  # the last moment is after all is done
+    recover_directory(tmp_path / "place")
+    expected = "two" if moment in ("fsync 3", "fsync 4") else "one"
+    assert (tmp_path / "place" / "deep" / "file").read_text() == expected
+    assert os.listdir(tmp_path) == ["place"]
+
+
+def test_what_a_running_process_is_filling_is_left_alone(tmp_path: Path) -> None:
+    own = tmp_path / f".place.part-{os.getpid()}"
+    for left in (own, tmp_path / ".place.part-4194305", tmp_path / ".place.part", tmp_path / ".place.new"):
+        left.mkdir()
+    recover_directory(tmp_path / "place")
+    assert list(tmp_path.iterdir()) == [own]

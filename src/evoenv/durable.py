@@ -1,18 +1,100 @@
-"""Files that outlive a kill: put in place whole, or appended line by line and taken up again."""
+"""Files and directories that outlive a kill: put in place whole, or appended line by line and continued later."""
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import shutil
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 from evoenv.errors import InputError, StoreError
+
+Explain: TypeAlias = Callable[[Path, OSError], Exception]
+"""Makes the error that a user sees out of one of the system's: what to do depends on what was being written."""
+
+
+def _cannot_write(path: Path, error: OSError) -> Exception:
+    return StoreError(f"cannot write {path}: {error.strerror or error}; check space and permissions")
+
+
+# --------------------------------------------------------------------------- whole directories
+
+
+@contextmanager
+def whole_directory(path: Path, *, replace: bool = True, explain: Explain = _cannot_write) -> Iterator[Path]:
+    """Give a directory to fill, which stands at `path` once it is complete and synced; never half of it.
+
+    It takes the place of what was there, or, without `replace`, of nothing or an empty directory. If the block fails,
+    or the process is killed, what was there stays: `recover_directory` brings it back, also at the next call.
+    """
+    absolute = path.absolute()
+    aside = absolute.with_name(f".{absolute.name}.part-{os.getpid()}")  # two processes may write the same directory
+    try:
+        absolute.parent.mkdir(parents=True, exist_ok=True)
+        recover_directory(absolute)
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir()
+        yield aside
+        _settle(aside)
+        if replace and absolute.exists():
+            os.rename(absolute, _replaced(absolute))
+        os.rename(aside, absolute)
+        sync(absolute.parent)
+    except OSError as error:
+        raise explain(path, error) from error
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)  # gone already if all went well
+        with suppress(OSError):  # what cannot be tidied up now is tidied up by the next call
+            recover_directory(absolute)
+
+
+def recover_directory(path: Path) -> None:
+    """Put back a directory that a kill found being replaced, and remove what killed processes left beside it."""
+    path = path.absolute()
+    replaced = _replaced(path)
+    if replaced.exists():
+        if path.exists():
+            shutil.rmtree(replaced, ignore_errors=True)
+        else:
+            os.rename(replaced, path)
+    for left in path.parent.glob(f".{glob.escape(path.name)}.part-*"):
+        if not _is_running(left.name.rpartition("-")[2]):
+            shutil.rmtree(left, ignore_errors=True)
+    for ending in ("part", "new"):  # names of earlier versions
+        shutil.rmtree(path.with_name(f".{path.name}.{ending}"), ignore_errors=True)
+
+
+def _replaced(path: Path) -> Path:
+    """Where the earlier directory is for the moment of the replacement."""
+    return path.with_name(f".{path.name}.old")
+
+
+def _settle(directory: Path) -> None:
+    """Sync all that is in a directory, readable for whom the user's other files are readable."""
+    mask = os.umask(0)
+    os.umask(mask)
+    for path in [*directory.rglob("*"), directory]:
+        if not path.is_symlink():
+            # safetensors writes for the owner only
+            path.chmod(path.stat().st_mode | ((0o777 if path.is_dir() else 0o666) & ~mask))
+            sync(path)
+
+
+def _is_running(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, ValueError, OverflowError):
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
+
 
 # --------------------------------------------------------------------------- whole files
 
@@ -31,26 +113,6 @@ def replace_file(path: Path, pieces: Iterable[bytes]) -> None:
         with suppress(OSError):
             aside.unlink()
         raise
-
-
-@contextmanager
-def whole_directory(path: Path) -> Iterator[Path]:
-    """A directory to fill that stands at `path` once it is complete, in place of what was there; never half of it."""
-    aside = path.with_name(f".{path.name}.part")
-    try:
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(parents=True)
-        yield aside
-        for file in aside.rglob("*"):
-            if file.is_file():
-                sync(file)
-        shutil.rmtree(path, ignore_errors=True)
-        os.replace(aside, path)
-        sync(path.parent)
-    except OSError as error:
-        raise StoreError(f"cannot write {path}: {error}; free some space, or choose another place") from error
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)  # gone already where all went well
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -81,7 +143,7 @@ def _write(path: Path, pieces: Iterable[bytes]) -> None:
     try:
         replace_file(path, pieces)
     except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror or error}; check space and permissions") from error
+        raise _cannot_write(path, error) from error
 
 
 # --------------------------------------------------------------------------- files that grow

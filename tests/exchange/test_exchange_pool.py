@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import PoolEntry, from_metadata, load_entries, to_metadata
-from evoenv.exchange.folder import read_pool, write_pool
+from evoenv.exchange.folder import new_directory, read_pool, write_pool
 from evoenv.exchange.runs import extend_run, read_run
 from evoenv.records import Calibration, Finding, ValidationReport
 from evoenv.sandbox.host import Sandbox
@@ -254,10 +254,8 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
 
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
-    from evoenv.exchange.export import Staging
-
     def fill_the_disk() -> None:
-        with Staging(tmp_path / "out") as staged:
+        with new_directory(tmp_path / "out") as staged:
             (staged / "part").write_text("x")
             raise OSError(28, "No space left on device")
 

@@ -12,8 +12,8 @@ from evoenv.config import load_config
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import SEEDS, modules_of, read_entries
 from evoenv.exchange.checking import allowed_modules, judged
-from evoenv.exchange.export import Staging, check_output
-from evoenv.exchange.folder import find_pool, write_pool
+from evoenv.exchange.export import check_output
+from evoenv.exchange.folder import find_pool, new_directory, write_pool
 from evoenv.exchange.runs import create_run
 from evoenv.presets import preset
 from evoenv.store.database import is_run
@@ -53,7 +53,7 @@ def pack_pool(arguments: argparse.Namespace) -> int:
         progress_bar("validating", quiet=arguments.json) as progress,
     ):
         entries = judged(entries, sandbox, progress)
-    with Staging(arguments.directory) as staged:
+    with new_directory(arguments.directory) as staged:
         write_pool(entries, staged)
     return say(arguments, "packed", len(entries))
 

@@ -11,7 +11,6 @@ import importlib
 import importlib.util
 import os
 import re
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import PoolEntry
 from evoenv.exchange.checking import hint_for
+from evoenv.exchange.folder import new_directory
 
 if TYPE_CHECKING:
     from evoenv.exchange.items import Item, Split
@@ -98,7 +98,7 @@ def run_export(export: Export, to: str) -> str:
             raise InputError(f"--to {to} needs {module}; install it with: pip install 'evoenv[export]'")
     check_output(export.output)
     write = importlib.import_module(f"evoenv.exchange.{kind.module}").write
-    with Staging(export.output) as staged:
+    with new_directory(export.output) as staged:
         advice: str = write(replace(export, output=staged))
     return advice.replace("{output}", str(export.output))
 
@@ -119,33 +119,6 @@ def check_output(directory: Path, flag: str = "-o") -> None:
         raise InputError(f"cannot look at {directory}: {error.strerror}; choose another {flag}") from error
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
         raise InputError(f"cannot write in {place}; choose another {flag}, or change its permissions")
-
-
-class Staging:
-    """A directory aside that takes the place of the wanted one on success, and is removed on failure."""
-
-    def __init__(self, directory: Path) -> None:
-        self._final = directory
-        self._aside = directory.absolute().parent / f".{directory.absolute().name}.partial-{os.getpid()}"
-
-    def __enter__(self) -> Path:
-        try:
-            self._aside.mkdir(parents=True)
-        except OSError as error:
-            raise InputError(f"cannot write in {self._aside.parent}: {error.strerror}; choose another place") from error
-        return self._aside
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if kind is None:
-            try:
-                os.replace(self._aside, self._final)
-            except OSError as failure:
-                shutil.rmtree(self._aside, ignore_errors=True)
-                raise InputError(f"cannot write {self._final}: {failure.strerror}; choose another place") from failure
-            return
-        shutil.rmtree(self._aside, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise InputError(f"cannot write {self._final}: {error.strerror or error}; nothing was kept") from error
 
 
 # --------------------------------------------------------------------------- what is exported

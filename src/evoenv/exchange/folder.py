@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from evoenv.durable import replace_file
+from evoenv.durable import replace_file, whole_directory
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import PoolEntry, from_metadata, to_metadata
 from evoenv.records import environment_id
@@ -36,6 +37,15 @@ def find_pool(path: Path) -> Path | None:
     return None
 
 
+def new_directory(directory: Path) -> AbstractContextManager[Path]:
+    """Give a directory to fill that takes the place of `directory`, which is missing or empty, once it is whole."""
+    return whole_directory(directory, replace=False, explain=_cannot_write)
+
+
+def _cannot_write(directory: Path, error: OSError) -> InputError:
+    return InputError(f"cannot write {directory}: {error.strerror or error}; nothing was kept. Choose another place")
+
+
 def write_pool(entries: Sequence[PoolEntry], directory: Path) -> None:
     """Pack entries into an existing, empty directory."""
     write_json(directory / POOL_NAME, {"format": FORMAT, "version": VERSION})
@@ -51,11 +61,9 @@ def _write_entry(directory: Path, position: int, entry: PoolEntry) -> None:
 
 
 def extend_pool(directory: Path, entries: Sequence[PoolEntry]) -> list[PoolEntry]:
-    """Add entries to the pool in `directory`, which is made where it is missing. Returns those it did not have."""
-    from evoenv.exchange.export import Staging
-
+    """Add entries to the pool in `directory`, which is made if it is missing. Returns those it did not have."""
     if not (directory / POOL_NAME).is_file():
-        with Staging(directory) as staged:
+        with new_directory(directory) as staged:
             write_pool(entries, staged)
         return list(entries)
     there = read_pool(directory)

@@ -11,12 +11,11 @@ import hashlib
 import logging
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from evoenv.durable import sync
+from evoenv.durable import whole_directory
 from evoenv.errors import ModelError
 
 log = logging.getLogger(__name__)
@@ -79,26 +78,12 @@ def locked(directory: Path) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def atomic_directory(target: Path) -> Iterator[Path]:
-    """A staging directory that becomes `target` if the block succeeds and vanishes if it does not."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
-        yield staging
-        mask = os.umask(0)
-        os.umask(mask)
-        for path in [*staging.rglob("*"), staging]:
-            path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)  # mkdtemp and safetensors write for the owner only
-            sync(path)
-        if target.exists():
-            shutil.rmtree(target)
-        staging.rename(target)
-        sync(target.parent)
-    except OSError as error:
-        raise ModelError(
-            f"cannot write {target}: {error.strerror or error}; "
-            "check the disk, or set EVOENV_CACHE to another directory"
-        ) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+def atomic_directory(target: Path) -> contextlib.AbstractContextManager[Path]:
+    """Give a directory to fill that becomes `target` if the block succeeds and vanishes if it does not."""
+    return whole_directory(target, explain=_cannot_write)
+
+
+def _cannot_write(target: Path, error: OSError) -> ModelError:
+    return ModelError(
+        f"cannot write {target}: {error.strerror or error}; check the disk, or set EVOENV_CACHE to another directory"
+    )

@@ -1,16 +1,14 @@
 """Checkpoints that are either whole or not there.
 
 A checkpoint is a directory of safetensors files and one `state.json`, which is written last and lists the size
-and SHA-256 of every other file. It is written aside (`.name.new`), synced, and renamed into place; an older one of
-the same name steps aside (`.name.old`) for the moment of the rename. Whatever a crash leaves is mended by the next
-`save` or `load`: the newest whole checkpoint wins, leftovers go. Nothing in it is pickled.
+and SHA-256 of every other file. `durable.whole_directory` puts it in place; whatever a kill leaves is mended by the
+next `save` or `load`. Nothing in it is pickled.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import random
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from evoenv.durable import sync
+from evoenv.durable import recover_directory, whole_directory
 from evoenv.errors import ModelError, StoreError
 
 FORMAT = 1
@@ -39,38 +37,30 @@ def write_checkpoint(
 ) -> None:
     """Write `tensors` by file name and `state`; `extras` may add files of its own. Replaces what is there."""
     directory = directory.absolute()
-    aside, old = _aside(directory), _old(directory)
     try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        mend(directory)
-        _check_room(directory.parent, tensors)
-        aside.mkdir()
-        for name, content in tensors.items():
-            plain = {key: value.detach().contiguous() for key, value in content.items()}
-            save_file(plain, aside / name, metadata={"format": "pt"})
-        if extras is not None:
-            extras(aside)
-        files = {
-            path.relative_to(aside).as_posix(): {"bytes": path.stat().st_size, "sha256": _sync_and_hash(path)}
-            for path in sorted(aside.rglob("*"))
-            if path.is_file()
-        }
-        document = json.dumps({"format": FORMAT, **state, "files": files}, indent=1)
-        (aside / f"{STATE}.part").write_text(document, encoding="utf-8")
-        sync(aside / f"{STATE}.part")
-        os.rename(aside / f"{STATE}.part", aside / STATE)
-        sync(aside)
-        if directory.exists():
-            os.rename(directory, old)
-        os.rename(aside, directory)
-        sync(directory.parent)
-        shutil.rmtree(old, ignore_errors=True)
-    except (OSError, SafetensorError) as error:
-        mend(directory)
-        raise StoreError(
-            f"cannot write the checkpoint {directory}: {error}; an earlier checkpoint is untouched. "
-            "Free some space or choose another run directory, then resume."
-        ) from error
+        with whole_directory(directory, explain=_cannot_write) as aside:
+            _check_room(aside, tensors)
+            for name, content in tensors.items():
+                plain = {key: value.detach().contiguous() for key, value in content.items()}
+                save_file(plain, aside / name, metadata={"format": "pt"})
+            if extras is not None:
+                extras(aside)
+            files = {
+                path.relative_to(aside).as_posix(): {"bytes": path.stat().st_size, "sha256": _hash(path)}
+                for path in sorted(aside.rglob("*"))
+                if path.is_file()
+            }
+            document = json.dumps({"format": FORMAT, **state, "files": files}, indent=1)
+            (aside / STATE).write_text(document, encoding="utf-8")
+    except SafetensorError as error:
+        raise _cannot_write(directory, error) from error
+
+
+def _cannot_write(directory: Path, error: Exception) -> StoreError:
+    return StoreError(
+        f"cannot write the checkpoint {directory}: {error}; an earlier checkpoint is untouched. "
+        "Free some space or choose another run directory, then resume."
+    )
 
 
 def read_checkpoint(directory: Path, needs: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]]:
@@ -79,7 +69,7 @@ def read_checkpoint(directory: Path, needs: Sequence[str] = ()) -> tuple[dict[st
     `needs`: entries of the state, or files, without which the checkpoint is of no use.
     """
     directory = directory.absolute()
-    mend(directory)
+    recover_directory(directory)
     path = directory / STATE
     if not path.is_file():
         raise ModelError(f"no checkpoint at {directory}: expected a directory with {STATE}; check the path.")
@@ -109,18 +99,6 @@ def read_checkpoint(directory: Path, needs: Sequence[str] = ()) -> tuple[dict[st
             except SafetensorError as error:
                 raise _damaged(directory, f"{name} cannot be read ({error})") from error
     return state, tensors
-
-
-def mend(directory: Path) -> None:
-    """Finish or undo what a crash interrupted, and remove what it left."""
-    directory = directory.absolute()
-    aside, old = _aside(directory), _old(directory)
-    if not directory.exists():
-        whole = next((path for path in (aside, old) if (path / STATE).is_file()), None)
-        if whole is not None:
-            os.rename(whole, directory)
-    for leftover in (aside, old):
-        shutil.rmtree(leftover, ignore_errors=True)
 
 
 def named_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -187,14 +165,6 @@ def restore_rng(tensors: Mapping[str, Tensor], python: list[Any]) -> None:
     random.setstate((version, tuple(internal), gauss))
 
 
-def _aside(directory: Path) -> Path:
-    return directory.with_name(f".{directory.name}.new")
-
-
-def _old(directory: Path) -> Path:
-    return directory.with_name(f".{directory.name}.old")
-
-
 def _damaged(directory: Path, what: str) -> ModelError:
     return ModelError(
         f"the checkpoint {directory} is damaged: {what}. Resume from an earlier checkpoint of the run, "
@@ -212,8 +182,3 @@ def _check_room(parent: Path, tensors: Mapping[str, Mapping[str, Tensor]]) -> No
 def _hash(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync_and_hash(path: Path) -> str:
-    sync(path)
-    return _hash(path)
