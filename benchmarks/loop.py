@@ -147,19 +147,18 @@ def step() -> dict[str, float]:
     }
 
 
-class SoundAuthor:
-    """A real policy whose candidates read like those of `respond`: the same tokens and time, another text."""
+def sound_author(policy: LocalPolicy) -> LocalPolicy:
+    """Make candidates of a real policy read like those of `respond`: the same tokens and time, another text."""
+    sample_requests = policy.sample
 
-    def __init__(self, policy: LocalPolicy) -> None:
-        self._policy = policy
-        self.trainable, self.prompt_tokens = True, policy.prompt_tokens
-        self.update, self.save, self.load, self.close = policy.update, policy.save, policy.load, policy.close
-
-    def sample(self, requests: Sequence[Request]) -> Iterator[Sample]:
+    def sample(requests: Sequence[Request]) -> Iterator[Sample]:
         generators = {request.id: request for request in requests if request.role == "generator"}
-        for sample in self._policy.sample(requests):
+        for sample in sample_requests(requests):
             request = generators.get(sample.request_id)
             yield sample if request is None else replace(sample, text=respond(request, sample.index))
+
+    policy.sample = sample  # type: ignore[method-assign]
+    return policy
 
 
 def laptop(share: float) -> dict[str, float]:
@@ -180,7 +179,8 @@ def laptop(share: float) -> dict[str, float]:
     }
     config = load_config(preset("laptop"), cut)
     with tempfile.TemporaryDirectory() as place, Sandbox() as sandbox:
-        policy = SoundAuthor(LocalPolicy.open(config.model, config.training))
+        checkpoints = Path(place) / "run" / "checkpoints"
+        policy = sound_author(LocalPolicy.open(config.model, config.training, checkpoints=checkpoints))
         embedder = MiniLMEmbedder(config.novelty.embedder)
         opened, config = create(Path(place) / "run", config)
         with prepare(opened, config, policy, sandbox, embedder) as run:

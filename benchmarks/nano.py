@@ -50,7 +50,7 @@ def sampling(policy: LocalPolicy, config: Config, group: int) -> dict[str, float
         )  # fmt: skip
     list(policy.sample(requests[: ROWS // group]))  # warm
     began = time.perf_counter()
-    tokens = sum(len(sample.token_ids) for sample in policy.sample(requests))
+    tokens = sum(sample.tokens for sample in policy.sample(requests))
     seconds = time.perf_counter() - began
     return {
         "rows": ROWS, "threads": torch.get_num_threads(), "per_prompt": group, "tokens": tokens, "seconds": seconds,
@@ -111,9 +111,10 @@ def main() -> None:
     config = load_config(
         preset("nano"), overrides=["review.enabled=true", f'model.name="{arguments.model}"', "run.steps=1000"]
     )
-    policy = LocalPolicy.open(config.model, config.training, seed=0)
-    groups = {str(group): sampling(policy, config, group) for group in (config.solver.responses_per_prompt, 1)}
-    found: dict[str, Any] = {"sampling": groups, "step": step(policy, config, arguments.steps)}
+    with tempfile.TemporaryDirectory() as checkpoints:
+        policy = LocalPolicy.open(config.model, config.training, checkpoints=Path(checkpoints), seed=0)
+        groups = {str(group): sampling(policy, config, group) for group in (config.solver.responses_per_prompt, 1)}
+        found: dict[str, Any] = {"sampling": groups, "step": step(policy, config, arguments.steps)}
     if arguments.json:
         print(json.dumps(found, indent=1))
         return

@@ -93,7 +93,7 @@ def build_requests(case: Case, shortest: int, longest: int, seed: int = 0) -> li
 
 
 def run_local(policy: LocalPolicy, requests: list[Request]) -> int:
-    return sum(len(sample.token_ids) for sample in policy.sample(requests))
+    return sum(sample.tokens for sample in policy.sample(requests))
 
 
 def run_generate(model: Any, tokenizer: Any, requests: list[Request]) -> int:

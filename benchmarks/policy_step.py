@@ -73,6 +73,7 @@ def build_requests(prompts: int, group: int, shortest: int, longest: int, words:
             count=group,
             max_tokens=shortest + (longest - shortest) * number // spread,
             seed=number,
+            trains=True,
         )
         for number in range(prompts)
     ]
@@ -103,7 +104,7 @@ def run_step(policy: LocalPolicy, training: TrainingConfig, requests: list[Reque
         "cpu_seconds": time.process_time() - cpu_started,
         "sampling_seconds": sampled - started,
         "update_seconds": ended - sampled,
-        "prompt_tokens": sum(len(sample.prompt_ids) for samples in by_request.values() for sample in samples),
+        "prompt_tokens": sum(len(sample.rollout.prompt_ids) for samples in by_request.values() for sample in samples),
         "completion_tokens": metrics["tokens/solver"] + metrics["tokens/generator"],
     }
 

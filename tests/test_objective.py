@@ -21,7 +21,7 @@ from evoenv.objective import (
     has_zero_variance,
     response_weights,
 )
-from evoenv.records import Group, Role, Sample
+from evoenv.records import Group, Role, Rollout, Sample
 
 
 def test_advantages_use_the_sample_standard_deviation() -> None:
@@ -131,10 +131,8 @@ def group(name: str, role: Role, rewards: tuple[float, ...], lengths: tuple[int,
             name,
             index,
             "",
-            prompt_ids=(1, 2),
-            token_ids=(index,) * length,
-            logprobs=(-0.5,) * length,
-            temperature=0.8,
+            tokens=length,
+            rollout=Rollout.of((1, 2), (index,) * length, (-0.5,) * length, 0.8),
         )
         for index, length in enumerate(lengths)
     )
@@ -161,7 +159,7 @@ def test_a_batch_by_hand() -> None:
         ResponseWeight(1 / 8, 0.3, 1 / 16),
     ]
     assert [row.weight.surrogate for row in rows] == pytest.approx([1 / 8, 1 / 8, 0.3 / 8])
-    assert (rows[0].prompt_ids, rows[0].sampled, rows[0].temperature) == ((1, 2), (-0.5,) * 3, 0.8)
+    assert rows[0].rollout == Rollout.of((1, 2), (0, 0, 0), (-0.5,) * 3, 0.8)
     assert batch.metrics() == {
         "groups/kept": 2,
         "groups/zero_variance_solver": 1,
@@ -191,7 +189,10 @@ def test_nothing_with_variance_is_an_empty_batch() -> None:
 
 def broken(**changes: Any) -> Group:
     whole = group("a", "solver", (0.0, 1.0, 1.0, 0.0), (2, 3, 4, 5))
-    sample = dataclasses.replace(whole.samples[1], **changes)
+    rollout = whole.samples[1].rollout
+    names = ("prompt_ids", "token_ids", "logprobs", "temperature")
+    other = Rollout.of(*(changes.get(name, getattr(rollout, name)) for name in names))
+    sample = dataclasses.replace(whole.samples[1], rollout=other)
     return dataclasses.replace(whole, samples=(whole.samples[0], sample, *whole.samples[2:]))
 
 
@@ -209,6 +210,13 @@ def broken(**changes: Any) -> Group:
 def test_groups_that_cannot_be_trained_on_are_refused(refused: Group, message: str) -> None:
     with pytest.raises(PolicyError, match=message):
         build_batch([refused], TrainingConfig())
+
+
+def test_a_sample_with_tokens_and_no_rollout_is_refused() -> None:
+    whole = broken()
+    sample = dataclasses.replace(whole.samples[1], rollout=None)
+    with pytest.raises(PolicyError, match="sample 1 has 3 tokens and no rollout; sample with a request that trains"):
+        check_group(dataclasses.replace(whole, samples=(whole.samples[0], sample, *whole.samples[2:])))
 
 
 def test_whole_groups_pass() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from evoenv.assembly import open_ports
 from evoenv.config import Config, load_config, to_mapping
@@ -21,7 +21,7 @@ from evoenv.errors import BudgetExhausted, InputError
 from evoenv.evaluation import Evaluation, Suite, find_suite
 from evoenv.evaluation.sitting import open_sitting
 from evoenv.evaluation.subject import Subject, model_subject, policy_subject, run_subject
-from evoenv.ports import Policy
+from evoenv.ports import Policy, Spending, Spends
 from evoenv.records import StepSummary
 from evoenv.run import advance, check_begun, check_free, check_trainable, create, prepare, reopen
 from evoenv.stages.budget import is_finished
@@ -49,7 +49,7 @@ class RunResult:
     """False if it was stopped, or a budget was used up: call again without a configuration to go on."""
     exhausted: str | None = None
     """Which budget was used up, in words."""
-    spending: Any = None
+    spending: Spending | None = None
     """What a served model has used; None for a model on this machine."""
 
 
@@ -70,7 +70,8 @@ def train(
 
     `run_directory` is new, or empty; everything that happens is kept there. With None for `config` the run in it is
     continued from where it was stopped, by whatever; `overrides` (`run.steps=40`) say what should change.
-    `policy` is used instead of opening the configured model. `watch` gives the observer that is told of every stage.
+    `policy` is used instead of opening the configured model; it keeps checkpoints where it was told to when it was
+    opened. `watch` gives the observer that is told of every stage.
     """
     directory = Path(run_directory)
     _check_directory(directory, new=config is not None)
@@ -194,7 +195,9 @@ def _run(
             if training:
                 check_trainable(config)
         check_writers(config.run.writers)
-        ports = stack.enter_context(open_ports(config, learns=training, allow_degraded=allow_degraded, policy=policy))
+        ports = stack.enter_context(
+            open_ports(config, learns=training, run_directory=directory, allow_degraded=allow_degraded, policy=policy)
+        )
         if store is None:  # last, so that a model that does not load leaves no run behind
             store, config = create(directory, config)
             stack.callback(store.close)
@@ -210,7 +213,7 @@ def _run(
                 steps = advance(run)
             except BudgetExhausted as error:
                 exhausted = str(error)
-        spending = getattr(ports.policy, "spending", None)
+        spending = ports.policy.spending if isinstance(ports.policy, Spends) else None
         return RunResult(directory, tuple(steps), is_finished(store, config), exhausted, spending)
 
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evoenv.config import Config, load_config
-from evoenv.errors import InputError
+from evoenv.engines.checkpoints import FOLDER
+from evoenv.errors import ConfigError, InputError
 from evoenv.sandbox.host import Limits, Sandbox
 
 if TYPE_CHECKING:
@@ -86,24 +87,34 @@ def open_embedder(config: Config) -> Embedder:
 # --------------------------------------------------------------------------- policies
 
 
-def open_policy(config: Config, *, learns: bool = False, progress: bool = True) -> Policy:
-    """Open the model of a configuration: on this machine, or behind a server if `model.base_url` names one.
+def open_policy(
+    config: Config, *, learns: bool = False, run_directory: Path | None = None, progress: bool = True
+) -> Policy:
+    """Open the model of a configuration with the engine that it names, or a server if `model.base_url` names one.
 
     A server is asked once whether it is there and knows the model. `learns` makes a local model ready for updates;
-    without it the policy only samples. `progress` shows a download.
+    without it the policy only samples. Checkpoints are written to and read from `run_directory`. `progress` shows a
+    download.
     """
-    if config.model.base_url:
+    engine = "endpoint" if config.model.base_url else config.engine.name
+    if engine == "endpoint":
+        if not config.model.base_url:
+            raise ConfigError(
+                'engine.name is "endpoint" and model.base_url is empty; name the server, as in '
+                "--set model.base_url=http://localhost:8000/v1"
+            )
         require_packages("httpx")
         from evoenv.engines.endpoint.policy import EndpointPolicy
 
         policy = EndpointPolicy(config.model, config.endpoint)
-        policy.check()
+        policy.contact()
         return policy
     require_packages("torch", "transformers")
     from evoenv.engines.local.policy import LocalPolicy
 
     training = config.training if learns else None
-    return LocalPolicy.open(config.model, training, seed=config.run.seed, progress=progress)
+    checkpoints = None if run_directory is None else run_directory / FOLDER
+    return LocalPolicy.open(config.model, training, checkpoints=checkpoints, seed=config.run.seed, progress=progress)
 
 
 def policy_of(model: Any, tokenizer: Any) -> Policy:
@@ -136,7 +147,7 @@ class RunCheckpoint:
 
     @property
     def path(self) -> Path | None:
-        return None if self.name is None else self.directory / "checkpoints" / self.name
+        return None if self.name is None else self.directory / FOLDER / self.name
 
 
 def find_checkpoint(directory: Path, step: int | None = None, overrides: Iterable[str] = ()) -> RunCheckpoint:
@@ -155,8 +166,8 @@ def find_checkpoint(directory: Path, step: int | None = None, overrides: Iterabl
         return RunCheckpoint(directory, config, 0, None)
     if step is not None:
         name = f"step-{step:05d}"
-        if name not in known or not (directory / "checkpoints" / name).is_dir():
-            there = [item for item in known if (directory / "checkpoints" / item).is_dir()]
+        if name not in known or not (directory / FOLDER / name).is_dir():
+            there = [item for item in known if (directory / FOLDER / item).is_dir()]
             raise InputError(f"the run has no checkpoint of step {step}; it has {', '.join(there) or 'none'}")
         return RunCheckpoint(directory, config, step, name)
     if last is None:
@@ -169,10 +180,10 @@ def find_checkpoint(directory: Path, step: int | None = None, overrides: Iterabl
 
 def open_checkpoint(checkpoint: RunCheckpoint) -> Policy:
     """Open a run's policy as a step left it."""
-    if checkpoint.path is None:
+    if checkpoint.name is None:
         return open_policy(checkpoint.config)
-    policy = open_policy(checkpoint.config, learns=True)
-    policy.load(checkpoint.path)
+    policy = open_policy(checkpoint.config, learns=True, run_directory=checkpoint.directory)
+    policy.load(checkpoint.name)
     return policy
 
 
@@ -189,7 +200,12 @@ class Ports(NamedTuple):
 
 @contextmanager
 def open_ports(
-    config: Config, *, learns: bool, allow_degraded: bool = False, policy: Policy | None = None
+    config: Config,
+    *,
+    learns: bool,
+    run_directory: Path | None = None,
+    allow_degraded: bool = False,
+    policy: Policy | None = None,
 ) -> Iterator[Ports]:
     """Open all that a run needs, and close it afterwards; a `policy` that is given stays open.
 
@@ -199,7 +215,7 @@ def open_ports(
     with ExitStack() as stack:
 
         def opened() -> Policy:
-            made = open_policy(config, learns=learns)
+            made = open_policy(config, learns=learns, run_directory=run_directory)
             stack.callback(made.close)
             return made
 

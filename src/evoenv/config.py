@@ -156,6 +156,14 @@ class TrainingConfig(Section, frozen=True):
     lora_alpha: int = 32
 
 
+class EngineConfig(Section, frozen=True):
+    """What runs the model; see docs/engines.md."""
+
+    name: Literal["local", "endpoint"] = "local"
+    """`local`: transformers and torch in this process. `endpoint`: the server `model.base_url`, which is used whenever
+    it is named."""
+
+
 class ModelConfig(Section, frozen=True):
     name: str = "SmolLM2-135M-Instruct"
     device: str = "auto"
@@ -246,6 +254,7 @@ class RunConfig(Section, frozen=True):
 class Config(Section, frozen=True):
     run: RunConfig = RunConfig()
     model: ModelConfig = ModelConfig()
+    engine: EngineConfig = EngineConfig()
     endpoint: EndpointConfig = EndpointConfig()
     generator: GeneratorConfig = GeneratorConfig()
     solver: SolverConfig = SolverConfig()

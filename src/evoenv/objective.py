@@ -41,13 +41,14 @@ from __future__ import annotations
 
 import math
 import random
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evoenv.config import TrainingConfig
 from evoenv.errors import ConfigError, PolicyError
-from evoenv.records import Group, Role, Sample, derive_seed
+from evoenv.records import Group, Role, Rollout, Sample, derive_seed
 
 EPSILON = 1e-6
 VARIANCE_TOLERANCE = 1e-8
@@ -79,13 +80,26 @@ class Row:
     """One response that trains, with all that its loss needs."""
 
     role: Role
-    prompt_ids: tuple[int, ...]
-    response_ids: tuple[int, ...]
-    sampled: tuple[float, ...]
-    """The log-probability with which each response token was sampled."""
+    rollout: Rollout
     advantage: float
-    temperature: float
     weight: ResponseWeight
+
+    @property
+    def prompt_ids(self) -> array[int]:
+        return self.rollout.prompt_ids
+
+    @property
+    def response_ids(self) -> array[int]:
+        return self.rollout.token_ids
+
+    @property
+    def sampled(self) -> array[float]:
+        """The log-probability with which each response token was sampled."""
+        return self.rollout.logprobs
+
+    @property
+    def temperature(self) -> float:
+        return self.rollout.temperature
 
     @property
     def fed_tokens(self) -> int:
@@ -145,21 +159,12 @@ def build_rows(groups: Sequence[Group], config: TrainingConfig) -> list[Row]:
     standardise = config.advantage_std and config.aggregation != "dr-grpo"
     members = [(group, sample) for group in groups for sample in group.samples]
     advantages = [value for group in groups for value in group_advantages(group.rewards, std=standardise)]
-    weights = response_weights(
-        [group.role for group, _ in members], [len(sample.token_ids) for _, sample in members], config
-    )
+    lengths = [len(sample.rollout.token_ids) if sample.rollout else 0 for _, sample in members]
+    weights = response_weights([group.role for group, _ in members], lengths, config)
     return [
-        Row(
-            role=group.role,
-            prompt_ids=tuple(sample.prompt_ids),
-            response_ids=tuple(sample.token_ids),
-            sampled=tuple(sample.logprobs),
-            advantage=advantage,
-            temperature=sample.temperature,
-            weight=weight,
-        )
+        Row(group.role, sample.rollout, advantage, weight)
         for (group, sample), advantage, weight in zip(members, advantages, weights, strict=True)
-        if sample.token_ids
+        if sample.rollout and sample.rollout.token_ids
     ]
 
 
@@ -247,18 +252,26 @@ def check_group(group: Group) -> None:
 
 
 def _check_sample(group: Group, sample: Sample) -> None:
-    subject = f"sample {sample.index}"
-    if len(sample.logprobs) != len(sample.token_ids):
+    subject, rollout = f"sample {sample.index}", sample.rollout
+    if rollout is None:
+        if sample.tokens:
+            raise _refusal(
+                group,
+                f"{subject} has {sample.tokens} tokens and no rollout",
+                "sample with a request that trains, on a policy that can be trained",
+            )
+        return
+    if len(rollout.logprobs) != len(rollout.token_ids):
         raise _refusal(
             group,
-            f"{subject} has {len(sample.logprobs)} log-probabilities for {len(sample.token_ids)} tokens",
-            "train on samples of a local policy, which records one per token",
+            f"{subject} has {len(rollout.logprobs)} log-probabilities for {len(rollout.token_ids)} tokens",
+            "a sampler must record one per token",
         )
-    if sample.token_ids and not sample.prompt_ids:
+    if rollout.token_ids and not rollout.prompt_ids:
         raise _refusal(group, f"{subject} has no prompt tokens", "the first token needs something that predicts it")
-    if not sample.temperature > 0:
-        raise _refusal(group, f"{subject} was sampled at temperature {sample.temperature}", "sample above 0 to train")
-    if not all(map(math.isfinite, sample.logprobs)):
+    if not rollout.temperature > 0:
+        raise _refusal(group, f"{subject} was sampled at temperature {rollout.temperature}", "sample above 0 to train")
+    if not all(map(math.isfinite, rollout.logprobs)):
         raise _refusal(group, f"{subject} has a log-probability that is not finite", "check the sampler")
 
 

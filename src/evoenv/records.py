@@ -8,8 +8,10 @@ duplicates follow from equality.
 from __future__ import annotations
 
 import hashlib
+from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from evoenv.ids import CandidateId
 
@@ -140,21 +142,52 @@ class Request:
     wanted: tuple[int, ...] = ()
     """Indices still wanted, if the others are kept from before a stop; empty: all `count`. A hint: a policy whose
     samples depend on one another may draw them all again."""
+    trains: bool = False
+    """Whether the answers may be trained on: their samples carry a rollout then. Reviews, calibrations and evaluations
+    never train, whatever their role."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """The tokens of one response as they were really sampled: what an update needs of it, in compact arrays."""
+
+    prompt_ids: array[int] = field(hash=False)
+    """Shared by the responses to one prompt, as far as they are in memory together."""
+    token_ids: array[int] = field(hash=False)
+    """What was drawn, end token included."""
+    logprobs: array[float] = field(hash=False)
+    """log-softmax(logits / temperature) of each token under the model that drew it, before top-p cuts."""
+    temperature: float = 1.0
+    """The trainer must divide alike."""
+
+    @classmethod
+    def of(
+        cls, prompt_ids: Iterable[int], token_ids: Iterable[int], logprobs: Iterable[float], temperature: float = 1.0
+    ) -> Self:
+        """Make a rollout of any numbers; arrays are taken as they are."""
+        return cls(_array("i", prompt_ids), _array("i", token_ids), _array("d", logprobs), temperature)
+
+
+def _array(kind: Literal["i", "d"], values: Iterable[Any]) -> array[Any]:
+    if isinstance(values, array) and values.typecode == kind:
+        return values
+    return array(kind, iter(values))  # an iterator, because bytes would be taken for an array's memory
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One response as it was really sampled: `logprobs` are those of the sampling distribution's model."""
+    """One response."""
 
     request_id: str
     index: int
     text: str
-    prompt_ids: tuple[int, ...] = ()
-    token_ids: tuple[int, ...] = ()
-    logprobs: tuple[float, ...] = ()
     finish_reason: FinishReason = "stop"
-    temperature: float = 1.0
-    """`logprobs` are log-softmax(logits / temperature), before top-p cuts; the trainer must divide alike."""
+    tokens: int = 0
+    """Response tokens that were sampled; 0 if the policy cannot say."""
+    version: int = 0
+    """Of the policy: how many updates it had seen."""
+    rollout: Rollout | None = None
+    """Only if the request trains, and the policy can."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from evoenv.sandbox.pool import WorkerPool
 from evoenv.stages.budget import is_finished
 from evoenv.stages.context import Observer, Run, RunStopped, Unobserved
 from evoenv.stages.learning import restore_policy
-from evoenv.stages.sampling import save_spending
+from evoenv.stages.sampling import keep_spending
 from evoenv.store.store import EnvironmentRecord, Store
 
 logger = logging.getLogger(__name__)
@@ -277,7 +277,7 @@ def advance(run: Run, steps: int | None = None) -> Sequence[StepSummary]:
         run.store.add_event(None, "run-stopped", {"reason": str(exhausted)})
         raise
     finally:
-        save_spending(run)
+        keep_spending(run)
     return summaries
 
 

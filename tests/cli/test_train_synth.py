@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import urllib.request
@@ -65,6 +66,13 @@ def asked(server: str) -> int:
     return int(stats(server)["asked"])
 
 
+def spent_by(run: Path) -> dict[str, int]:
+    """What the run remembers of what it has spent."""
+    with Store.read(run) as store:
+        spent: dict[str, int] = store.meta("spending")
+    return spent
+
+
 def begin(server: str, run: Path, candidates: int, *more: str) -> list[str]:
     own = ["--base-url", f"{server}/v1", "--model", "author-1", "--candidates", str(candidates), "--run", str(run)]
     return ["synth", *own, *SETTINGS, *more]
@@ -98,7 +106,7 @@ def test_a_pool_is_built_out_of_a_served_model_and_more_may_be_asked_for(
         assert {record.name for record in generated} <= {"Fresh", "Second", "Third"}
         assert not (run / "checkpoints").exists()
         assert "solver/score" not in store.metrics(1)
-    spent = json.loads((run / "policy" / "endpoint.json").read_text())
+    spent = spent_by(run)
     assert spent["requests"] * 150 == spent["prompt_tokens"] + spent["completion_tokens"]
     assert f"{spent['requests']} answers, {spent['requests'] * 150:,} tokens in all" in out
     before = asked(server)
@@ -232,7 +240,7 @@ def test_a_money_budget_stops_cleanly(server: str, tmp_path: Path, capsys: pytes
     assert main(begin(server, run, 8, *budget)) == 0
     shown = capsys.readouterr()
     assert "of endpoint.money_budget = 0.9" in shown.err
-    spent = json.loads((run / "policy" / "endpoint.json").read_text())
+    spent = spent_by(run)
     assert 5 <= spent["requests"] <= 8  # 0.15 each, three in flight
     assert main(["synth", "--run", str(run), "--resume", "--money-budget", "100"]) == 0
     with Store.read(run) as store:
@@ -282,11 +290,11 @@ def test_a_server_that_dies_is_named_and_nothing_that_it_said_is_lost(
         assert main(begin(dying, run, 8, "--set", "endpoint.retries=1")) == 1
     shown = capsys.readouterr().err
     assert "check that the server is up" in shown
-    assert json.loads((run / "policy" / "endpoint.json").read_text())["requests"] == 6
+    assert spent_by(run)["requests"] == 6
     # the same run at another address: the six answers are kept, the rest is asked for
     before = asked(server)
     assert main(["synth", "--run", str(run), "--resume", "--base-url", f"{server}/v1"]) == 0
-    whole = json.loads((tmp_path / "whole" / "policy" / "endpoint.json").read_text())["requests"]
+    whole = spent_by(tmp_path / "whole")["requests"]
     assert asked(server) - before == whole - 6
     assert contents(run) == contents(tmp_path / "whole")
 
@@ -314,8 +322,49 @@ def test_a_run_killed_half_way_continues_to_the_same_pool_and_pays_for_nothing_t
             arguments = [sys.executable, "-m", "evoenv", "synth", "--run", str(tmp_path / "killed"), "--resume"]
         subprocess.run(arguments, check=True, env=environment, capture_output=True)
         # what was in flight when the process died (three at a time) was paid for and not received
-        spent = json.loads((tmp_path / "killed" / "policy" / "endpoint.json").read_text())["requests"]
+        spent = spent_by(tmp_path / "killed")["requests"]
         assert spent >= whole * 2 // 3  # a kill does not reset what is counted against the budget
         assert kills == 2
         assert whole <= asked(server) <= whole + 3 * kills
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+
+
+def test_a_run_begun_before_goes_on_with_what_it_had_spent(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`before/synth.sql` is the dump of a run of two answers by the version at schema 4, which kept them in a file."""
+    run = tmp_path / "run"
+    (run / "policy").mkdir(parents=True)
+    database = sqlite3.connect(run / "run.sqlite")
+    database.executescript((Path(__file__).parent / "before" / "synth.sql").read_text(encoding="utf-8"))
+    assert database.execute("PRAGMA user_version").fetchone() == (4,)
+    database.close()
+    spent = {"requests": 2, "prompt_tokens": 200, "completion_tokens": 100}
+    (run / "policy" / "endpoint.json").write_text(json.dumps(spent))
+    resume = ["synth", "--run", str(run), "--resume", "--candidates", "4", "--base-url", f"{server}/v1"]
+    before = asked(server)
+    assert main([*resume, "--token-budget", "300"]) == 0
+    assert "budget used up: 300 tokens of endpoint.token_budget = 300" in capsys.readouterr().err
+    assert asked(server) == before
+    assert spent_by(run) == {**dict.fromkeys(spent_by(run), 0), **spent}
+    (run / "policy" / "endpoint.json").write_text("now the store knows")
+    assert main([*resume, "--token-budget", "100000"]) == 0
+    assert spent_by(run)["requests"] == 2 + asked(server) - before > 2
+    with Store.read(run) as store:
+        assert store.count_candidates() == 4
+        assert {sample.version for step in (1, 2) for sample in store.samples(step, "generate").values()} == {0}
+
+
+def test_what_a_run_has_spent_in_a_damaged_file_is_said_clearly(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    assert main(begin(server, run, 1)) == 0
+    database = sqlite3.connect(run / "run.sqlite")
+    with database:
+        database.execute("DELETE FROM meta WHERE key = 'spending'")
+    database.close()
+    (run / "policy").mkdir()
+    (run / "policy" / "endpoint.json").write_text("half")
+    assert main(["synth", "--run", str(run), "--resume", "--candidates", "2"]) == 2
+    assert "endpoint.json says what the run has spent and cannot be read" in capsys.readouterr().err

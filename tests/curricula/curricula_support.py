@@ -71,4 +71,5 @@ def config_of(name: str, place: Path, **sections: dict[str, Any]) -> Config:
 def begin(place: Path, sandbox: Sandbox, config: Config | None, policy: ScriptedPolicy, originals: int = 2) -> Run:
     directory = place / "run"
     store, config = create(directory, config) if config else reopen(directory)
+    policy.checkpoints = policy.checkpoints or directory / "checkpoints"
     return prepare(store, config, policy, sandbox, TableEmbedder(), originals=sources(originals))

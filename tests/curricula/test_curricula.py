@@ -42,7 +42,7 @@ def test_fixed_trains_the_solver_alone_and_nobody_enters_or_leaves(
         assert [len(groups) for groups in policy.groups] == [4, 4, 4]
         assert {item[2] for step in (1, 2, 3) for item in run.store.requests(step, "solve").values()} == {1}
         assert summaries[-1].metrics["pool/active"] == 2
-        sampled = sum(len(group.samples[0].token_ids) for group in policy.groups[0])
+        sampled = sum(group.samples[0].tokens for group in policy.groups[0])
         assert summaries[0].metrics["tokens/sampled"] >= sampled > 0
         assert tokens_spent(run.store) == sum(summary.metrics["tokens/sampled"] for summary in summaries)
 

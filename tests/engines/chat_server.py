@@ -154,7 +154,7 @@ class Handler(BaseHTTPRequestHandler):
         )
         with self.state.lock:  # one model, one request at a time
             (sample,) = self.state.policy.sample([request])
-        return sample.text, sample.finish_reason, len(sample.token_ids)
+        return sample.text, sample.finish_reason, sample.tokens
 
 
 def main() -> None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import subprocess
-import sys
 import threading
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from subjects import running_server
 
 from evoenv.config import EndpointConfig, ModelConfig
 from evoenv.engines.endpoint.chat_api import ChatApi
@@ -27,24 +24,6 @@ from evoenv.records import Message, Request, Sample
 from tests.effort import HANG_S
 
 KEY = "sk-test-very-secret"
-
-
-@contextmanager
-def running_server(*arguments: str) -> Iterator[str]:
-    """The address of a server process that ends with the block."""
-    script = Path(__file__).with_name("chat_server.py")
-    process = subprocess.Popen(
-        [sys.executable, str(script), *arguments],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    try:
-        assert process.stdout is not None
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
-    finally:
-        process.kill()
-        process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +92,7 @@ def test_every_sample_arrives_once_and_usage_is_counted(server: str) -> None:
     policy = connect(server)
     assert isinstance(policy, Policy)
     assert not policy.trainable
-    policy.check()
+    policy.contact()
     samples = list(policy.sample([ask("a", count=3), ask("b", count=2)]))
     assert sorted((sample.request_id, sample.index, sample.text) for sample in samples) == [
         ("a", 0, "echo a"), ("a", 1, "echo a"), ("a", 2, "echo a"), ("b", 0, "echo b"), ("b", 1, "echo b"),
@@ -173,7 +152,7 @@ def test_a_wrong_key_is_named_and_never_shown(server: str, caplog: pytest.LogCap
     caplog.set_level(logging.DEBUG)
     wrong = "sk-wrong-and-private"
     policy = connect(server, key=wrong)
-    for action in (policy.check, lambda: one(policy, ask())):
+    for action in (policy.contact, lambda: one(policy, ask())):
         with pytest.raises(EndpointError, match=r"API key was refused \(HTTP 401.*OPENAI_API_KEY") as caught:
             action()
         assert wrong not in str(caught.value)
@@ -190,7 +169,7 @@ def test_the_key_comes_from_the_environment(server: str, monkeypatch: pytest.Mon
 
 def test_a_wrong_model_is_named_with_those_served(server: str) -> None:
     policy = connect(server, model="gpt-none")
-    for action in (policy.check, lambda: one(policy, ask())):
+    for action in (policy.contact, lambda: one(policy, ask())):
         with pytest.raises(EndpointError, match=r"does not know model 'gpt-none' .*serves echo-1, newer-2"):
             action()
 
@@ -206,7 +185,7 @@ def test_a_dead_server_is_named() -> None:
         pass
     policy = connect(server)
     with pytest.raises(EndpointError, match=rf"cannot reach {server}/v1 .*check model.base_url"):
-        policy.check()
+        policy.contact()
     with pytest.raises(EndpointError, match=r"failed 3 times .*cannot connect"):
         one(policy, ask())
 
@@ -249,15 +228,14 @@ def test_a_token_budget_stops_cleanly_and_loses_nothing(server: str) -> None:
         one(policy, ask("more"))
 
 
-def test_a_money_budget_counts_prices_per_million(server: str, tmp_path: Path) -> None:
+def test_a_money_budget_counts_prices_per_million(server: str) -> None:
     settings = {"concurrency": 1, "money_budget": 100e-6, "input_price": 1.0, "output_price": 2.0}
     policy = connect(server, **settings)
     # One answer: 3 prompt tokens at 1 and 7 answer tokens at 2 = 17 millionths.
     one(policy, ask("a"))
-    assert policy.spending.cost(policy.config) == pytest.approx(17e-6)
-    policy.save(tmp_path)
+    assert policy.spending.cost == pytest.approx(17e-6)
     resumed = connect(server, **settings)
-    resumed.load(tmp_path)
+    resumed.spending.restore(policy.spending.snapshot())
     with pytest.raises(BudgetExhausted, match="money_budget"):
         list(resumed.sample([ask("b", count=50)]))
     assert resumed.spending.requests == 6, "the sixth answer takes the cost to 102 millionths"

@@ -27,6 +27,7 @@ def digits_first(step: int) -> list[Request]:
             max_tokens=4,
             temperature=1.0,
             seed=100 * step + n,
+            trains=True,
         )
         for n in range(4)
     ]
@@ -47,8 +48,9 @@ def reward(sample: Sample) -> float:
     return sum(character < "@" for character in sample.text) / 4
 
 
-def open_policy(directory: Path, training: TrainingConfig) -> LocalPolicy:
-    return LocalPolicy.open(ModelConfig(name=str(directory), device="cpu", dtype="float32"), training, progress=False)
+def open_policy(directory: Path, training: TrainingConfig, checkpoints: Path | None = None) -> LocalPolicy:
+    model = ModelConfig(name=str(directory), device="cpu", dtype="float32")
+    return LocalPolicy.open(model, training, checkpoints=checkpoints, progress=False)
 
 
 def learn(policy: LocalPolicy, training: TrainingConfig, steps: range) -> list[float]:
@@ -81,15 +83,15 @@ def test_samples_come_from_the_trained_weights_adapter_included(
     learn(policy, training, range(3))
     moved = 0.0
     for sample in policy.sample(digits_first(99)):
-        ids = torch.tensor([sample.prompt_ids + sample.token_ids])
+        ids = torch.tensor([[*sample.rollout.prompt_ids, *sample.rollout.token_ids]])
         with torch.no_grad():
             logprobs = policy.model(input_ids=ids, use_cache=False).logits[0].log_softmax(-1)
-        answer = ids[0, len(sample.prompt_ids) :, None]
-        expected = logprobs[len(sample.prompt_ids) - 1 : -1].gather(1, answer).squeeze(1)
-        assert sample.logprobs == pytest.approx(expected.tolist(), abs=1e-4)
+        answer = ids[0, len(sample.rollout.prompt_ids) :, None]
+        expected = logprobs[len(sample.rollout.prompt_ids) - 1 : -1].gather(1, answer).squeeze(1)
+        assert list(sample.rollout.logprobs) == pytest.approx(expected.tolist(), abs=1e-4)
         before = start[sample.request_id, sample.index]
-        if before.token_ids[0] == sample.token_ids[0]:
-            moved = max(moved, abs(before.logprobs[0] - sample.logprobs[0]))
+        if before.rollout.token_ids[0] == sample.rollout.token_ids[0]:
+            moved = max(moved, abs(before.rollout.logprobs[0] - sample.rollout.logprobs[0]))
     assert moved > 1e-2, "three updates change what the same first token is worth"
 
 
@@ -99,11 +101,10 @@ def test_a_run_with_a_save_and_load_in_the_middle_ends_with_the_same_weights(
 ) -> None:
     whole = open_policy(tiny_directories["llama"], training)
     learn(whole, training, range(4))
-    first = open_policy(tiny_directories["llama"], training)
+    first = open_policy(tiny_directories["llama"], training, tmp_path)
     learn(first, training, range(2))
-    first.save(tmp_path / "checkpoint")
-    second = open_policy(tiny_directories["llama"], training)
-    second.load(tmp_path / "checkpoint")
+    second = open_policy(tiny_directories["llama"], training, tmp_path)
+    second.load(first.save())
     learn(second, training, range(2, 4))
     expected = weights(whole)
     assert all(torch.equal(expected[name], value) for name, value in weights(second).items())

@@ -21,14 +21,15 @@ from evoenv.errors import InputError, PolicyError
 from evoenv.models.tiny import build_tiny_tokenizer
 from evoenv.objective import Batch
 from evoenv.ports import Policy
-from evoenv.records import Group, Message, Request, Sample
+from evoenv.records import Message, Request, Sample
 
 Tiny = dict[str, tuple[Any, Any]]
 both_architectures = pytest.mark.parametrize("arch", ["llama", "qwen3"])
 
 
 def ask(id: str, text: str = "2 + 2 = ?", **settings: Any) -> Request:
-    return Request(id=id, role="solver", messages=(Message("user", text),), **{"max_tokens": 12, **settings})
+    settings = {"max_tokens": 12, "trains": True, **settings}
+    return Request(id=id, role="solver", messages=(Message("user", text),), **settings)
 
 
 def mixed_requests() -> list[Request]:
@@ -44,10 +45,10 @@ def by_key(samples: Sequence[Sample]) -> dict[tuple[str, int], Sample]:
 
 def teacher_forced(model: Any, sample: Sample) -> torch.Tensor:
     """The log-probabilities a trainer computes: one plain forward pass over prompt and answer."""
-    ids = torch.tensor([sample.prompt_ids + sample.token_ids])
+    ids = torch.tensor([[*sample.rollout.prompt_ids, *sample.rollout.token_ids]])
     with torch.no_grad():
-        logits = model(input_ids=ids, use_cache=False).logits[0].double() / sample.temperature
-    start = len(sample.prompt_ids)
+        logits = model(input_ids=ids, use_cache=False).logits[0].double() / sample.rollout.temperature
+    start = len(sample.rollout.prompt_ids)
     rows = logits.log_softmax(-1)[start - 1 : -1]
     return rows.gather(1, ids[0, start:, None]).squeeze(1)
 
@@ -62,8 +63,8 @@ def test_every_requested_sample_arrives_once_with_logprobs_of_a_plain_forward_pa
     samples = by_key(list(policy.sample(requests)))
     assert sorted(samples) == [(request.id, index) for request in requests for index in range(request.count)]
     for sample in samples.values():
-        assert len(sample.logprobs) == len(sample.token_ids) > 0
-        assert torch.allclose(torch.tensor(sample.logprobs).double(), teacher_forced(model, sample), atol=1e-4)
+        assert len(sample.rollout.logprobs) == sample.tokens > 0
+        assert torch.allclose(torch.tensor(sample.rollout.logprobs).double(), teacher_forced(model, sample), atol=1e-4)
 
 
 @both_architectures
@@ -72,10 +73,10 @@ def test_greedy_decoding_is_what_generate_writes(tiny_models: Tiny, arch: str) -
     policy = LocalPolicy(model, tokenizer, max_rows=3)
     for sample in policy.sample([ask(f"{n}", "abc" * n, temperature=0.0, max_tokens=20) for n in range(1, 6)]):
         expected = model.generate(
-            torch.tensor([sample.prompt_ids]), attention_mask=torch.ones(1, len(sample.prompt_ids)),
+            torch.tensor([[*sample.rollout.prompt_ids]]), attention_mask=torch.ones(1, len(sample.rollout.prompt_ids)),
             do_sample=False, max_new_tokens=20,
-        )[0, len(sample.prompt_ids) :]  # fmt: skip
-        assert list(sample.token_ids) == expected.tolist()
+        )[0, len(sample.rollout.prompt_ids) :]  # fmt: skip
+        assert list(sample.rollout.token_ids) == expected.tolist()
 
 
 def test_a_draft_does_not_depend_on_its_company(tiny_models: Tiny) -> None:
@@ -83,15 +84,15 @@ def test_a_draft_does_not_depend_on_its_company(tiny_models: Tiny) -> None:
     crowd = by_key(list(LocalPolicy(model, tokenizer, max_rows=16).sample(mixed_requests())))
     for request in mixed_requests():
         for sample in LocalPolicy(model, tokenizer, max_rows=2).sample([request]):
-            assert sample.token_ids == crowd[sample.request_id, sample.index].token_ids
+            assert sample.rollout.token_ids == crowd[sample.request_id, sample.index].rollout.token_ids
 
 
 def test_seeds_and_indices_give_different_drafts_and_the_same_seed_the_same(tiny_models: Tiny) -> None:
     policy = LocalPolicy(*tiny_models["llama"])
     first = by_key(list(policy.sample([ask("a", count=4, seed=1), ask("b", count=4, seed=2)])))
     again = by_key(list(policy.sample([ask("a", count=4, seed=1)])))
-    assert all(again[key].token_ids == first[key].token_ids for key in again)
-    assert len({sample.token_ids for sample in first.values()}) == 8
+    assert all(again[key].rollout.token_ids == first[key].rollout.token_ids for key in again)
+    assert len({tuple(sample.rollout.token_ids) for sample in first.values()}) == 8
 
 
 def test_a_prompt_is_computed_once_for_its_group_and_finished_rows_never(tiny_models: Tiny) -> None:
@@ -99,10 +100,10 @@ def test_a_prompt_is_computed_once_for_its_group_and_finished_rows_never(tiny_mo
     policy = LocalPolicy(model, tokenizer, end_ids=())
     requests = [ask("group", count=8, max_tokens=5), ask("other", "word " * 20, count=1, max_tokens=30)]
     samples = list(policy.sample(requests))
-    prompts = {sample.request_id: len(sample.prompt_ids) for sample in samples}
+    prompts = {sample.request_id: len(sample.rollout.prompt_ids) for sample in samples}
     assert policy.stats.prefill_tokens == sum(prompts.values())
     # The prefill draws each first token, so a row of n tokens is decoded n - 1 times, however long others go on.
-    assert policy.stats.decode_rows == sum(len(sample.token_ids) - 1 for sample in samples) == 8 * 4 + 29
+    assert policy.stats.decode_rows == sum(sample.tokens - 1 for sample in samples) == 8 * 4 + 29
 
 
 def test_samples_arrive_as_they_finish(tiny_models: Tiny) -> None:
@@ -128,16 +129,16 @@ def test_a_small_budget_changes_the_memory_and_not_the_samples(tiny_models: Tiny
     roomy = LocalPolicy(model, tokenizer, end_ids=())
     tight = LocalPolicy(model, tokenizer, end_ids=(), batch_tokens=600)
     # As if earlier answers had been short: rows are admitted with little room and must grow.
-    tight._decoder._finished, tight._decoder._finished_tokens = 100, 100  # type: ignore[union-attr]
+    tight.decoder._finished, tight.decoder._finished_tokens = 100, 100  # type: ignore[attr-defined]
     expected = by_key(list(roomy.sample(requests)))
     got = by_key(list(tight.sample(requests)))
     assert tight.stats.preemptions > 0
     assert tight.stats.peak_tokens <= 600
-    assert {key: sample.token_ids for key, sample in got.items()} == {
-        key: sample.token_ids for key, sample in expected.items()
+    assert {key: sample.rollout.token_ids for key, sample in got.items()} == {
+        key: sample.rollout.token_ids for key, sample in expected.items()
     }
     for key, sample in got.items():
-        assert sample.logprobs == pytest.approx(expected[key].logprobs, abs=1e-4)
+        assert sample.rollout.logprobs == pytest.approx(expected[key].rollout.logprobs, abs=1e-4)
 
 
 @pytest.mark.slow
@@ -165,9 +166,13 @@ def test_scheduling_never_changes_what_is_sampled(
     assert policy.stats.peak_tokens <= budget
     for request in requests:
         for index in range(request.count):
-            alone = Draft(request, index, got[request.id, index].prompt_ids, policy._rules)
-            (draft,) = PlainDecoder(model, budget=10**6, max_rows=1).run([[alone]])
-            assert got[request.id, index].token_ids == tuple(draft.tokens)
+            sampled = got[request.id, index].rollout
+            draft = Draft(request, index, sampled.prompt_ids, policy.rules)
+            decoding = PlainDecoder(model, budget=10**6, max_rows=1).begin()
+            decoding.add([[draft]])
+            while decoding.busy:
+                decoding.advance()
+            assert list(sampled.token_ids) == draft.tokens
 
 
 def test_limits_end_tokens_and_text(tiny_models: Tiny) -> None:
@@ -177,12 +182,12 @@ def test_limits_end_tokens_and_text(tiny_models: Tiny) -> None:
     assert reasons == {"stop", "length"}, "the tiny model ends about one answer in two before 150 tokens"
     for sample in samples:
         if sample.finish_reason == "length":
-            assert len(sample.token_ids) == 150
+            assert sample.tokens == 150
         else:
-            assert sample.token_ids[-1] == tokenizer.eos_token_id
-        assert tokenizer.eos_token_id not in sample.token_ids[:-1]
+            assert sample.rollout.token_ids[-1] == tokenizer.eos_token_id
+        assert tokenizer.eos_token_id not in sample.rollout.token_ids[:-1]
         assert "<|im_end|>" not in sample.text
-        assert sample.text == tokenizer.decode(sample.token_ids, skip_special_tokens=True)
+        assert sample.text == tokenizer.decode(sample.rollout.token_ids, skip_special_tokens=True)
 
 
 def test_a_stop_string_ends_the_text_before_it_across_token_boundaries(tiny_models: Tiny) -> None:
@@ -197,8 +202,8 @@ def test_a_stop_string_ends_the_text_before_it_across_token_boundaries(tiny_mode
     cut = next(iter(policy.sample([ask("r", max_tokens=60, seed=3, stop=("never occurs here", stop))])))
     assert cut.text == free.text[:end]
     assert cut.finish_reason == "stop"
-    assert cut.token_ids == free.token_ids[: len(cut.token_ids)]
-    assert policy._rules.decode(cut.token_ids) == free.text[: end + len(stop)]
+    assert cut.rollout.token_ids == free.rollout.token_ids[: cut.tokens]
+    assert policy.rules.decode(cut.rollout.token_ids) == free.text[: end + len(stop)]
 
 
 def test_a_special_token_can_be_a_stop_string(tiny_models: Tiny) -> None:
@@ -207,7 +212,7 @@ def test_a_special_token_can_be_a_stop_string(tiny_models: Tiny) -> None:
     samples = list(policy.sample([ask("r", count=32, max_tokens=150, stop=("<|im_start|>",))]))
     stopped = [sample for sample in samples if sample.finish_reason == "stop"]
     assert stopped
-    assert {sample.token_ids[-1] for sample in stopped} == {tokenizer.bos_token_id}
+    assert {sample.rollout.token_ids[-1] for sample in stopped} == {tokenizer.bos_token_id}
 
 
 def test_a_tiny_top_p_is_greedy(tiny_models: Tiny) -> None:
@@ -216,7 +221,7 @@ def test_a_tiny_top_p_is_greedy(tiny_models: Tiny) -> None:
         by_key(list(policy.sample([ask("r", seed=5, **settings)])))["r", 0]
         for settings in ({"temperature": 0.0}, {"top_p": 1e-6})
     )
-    assert nucleus.token_ids == greedy.token_ids
+    assert nucleus.rollout.token_ids == greedy.rollout.token_ids
 
 
 def test_messages_go_through_the_chat_template_by_speaker(tiny_models: Tiny) -> None:
@@ -272,14 +277,14 @@ def test_no_requests_give_no_samples(tiny_models: Tiny) -> None:
     assert list(LocalPolicy(*tiny_models["llama"]).sample([])) == []
 
 
-def test_a_policy_without_a_learner_says_so(tiny_models: Tiny, tmp_path: Any) -> None:
+def test_a_policy_without_a_learner_says_so(tiny_models: Tiny) -> None:
     policy = LocalPolicy(*tiny_models["llama"])
     assert isinstance(policy, Policy)
     assert not policy.trainable
     for action in (
         lambda: policy.update(Batch((), (), {})),
-        lambda: policy.save(tmp_path),
-        lambda: policy.load(tmp_path),
+        policy.save,
+        lambda: policy.load("step-00001"),
     ):
         with pytest.raises(PolicyError, match="sampling only"):
             action()
@@ -292,7 +297,7 @@ class CountingLearner:
         self.model = model
         self.step = 0
 
-    def update(self, groups: Sequence[Group]) -> dict[str, float]:
+    def update(self, batch: Batch) -> dict[str, float]:
         self.step += 1
         return {"update/step": float(self.step)}
 
@@ -351,21 +356,21 @@ def test_other_architectures_sample_right_by_whichever_decoder_serves_them(kind:
     model = AutoModelForCausalLM.from_config(tiny_config(kind)).eval()
     policy = LocalPolicy(model, build_tiny_tokenizer(), max_rows=5)
     assert supports_cohorts(model) is cohorts
-    assert isinstance(policy._decoder, PlainDecoder) is not cohorts
+    assert isinstance(policy.decoder, PlainDecoder) is not cohorts
     samples = list(policy.sample([ask(f"{n}", "ab" * n, count=2, max_tokens=14 + n, seed=n) for n in range(1, 4)]))
     assert len(samples) == 6
     for sample in samples:
-        assert torch.allclose(torch.tensor(sample.logprobs).double(), teacher_forced(model, sample), atol=1e-4)
+        assert torch.allclose(torch.tensor(sample.rollout.logprobs).double(), teacher_forced(model, sample), atol=1e-4)
 
 
 def test_the_plain_decoder_draws_what_the_cohort_decoder_draws(tiny_models: Tiny) -> None:
     model, tokenizer = tiny_models["llama"]
     fast, plain = LocalPolicy(model, tokenizer), LocalPolicy(model, tokenizer)
-    plain._decoder = PlainDecoder(model, budget=200, max_rows=3)
+    plain.decoder = PlainDecoder(model, budget=200, max_rows=3)
     expected = by_key(list(fast.sample(mixed_requests())))
     got = by_key(list(plain.sample(mixed_requests())))
-    assert {key: sample.token_ids for key, sample in got.items()} == {
-        key: sample.token_ids for key, sample in expected.items()
+    assert {key: sample.rollout.token_ids for key, sample in got.items()} == {
+        key: sample.rollout.token_ids for key, sample in expected.items()
     }
 
 

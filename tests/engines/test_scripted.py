@@ -41,11 +41,11 @@ def test_each_role_has_its_script_as_text_cycle_or_function() -> None:
 
 
 def test_samples_look_like_those_of_a_byte_model() -> None:
-    (sample,) = ScriptedPolicy({"solver": "añ"}).sample([ask("r", temperature=0.5)])
-    assert sample.token_ids == (97, 195, 177)
-    assert len(sample.logprobs) == 3
-    assert (sample.finish_reason, sample.temperature) == ("stop", 0.5)
-    assert bytes(sample.prompt_ids) == b"r"
+    (sample,) = ScriptedPolicy({"solver": "añ"}).sample([ask("r", temperature=0.5, trains=True)])
+    assert list(sample.rollout.token_ids) == [97, 195, 177]
+    assert len(sample.rollout.logprobs) == 3
+    assert (sample.finish_reason, sample.rollout.temperature) == ("stop", 0.5)
+    assert bytes(list(sample.rollout.prompt_ids)) == b"r"
 
 
 def test_limits_and_stop_strings_cut() -> None:
@@ -81,8 +81,8 @@ def test_a_loaded_policy_goes_on_as_if_never_stopped(tmp_path: Path) -> None:
     for policy in (whole, before):
         assert texts(policy, ask("g", "generator")) == ["a"]
         policy.update(batch(1.0))
-    before.save(tmp_path)
-    after.load(tmp_path)
+    before.checkpoints = after.checkpoints = tmp_path
+    after.load(before.save())
     for policy in (whole, after):
         assert texts(policy, ask("g", "generator")) == ["b"]
         policy.update(batch(0.5))
@@ -90,11 +90,13 @@ def test_a_loaded_policy_goes_on_as_if_never_stopped(tmp_path: Path) -> None:
 
 
 def test_loading_what_is_not_there_or_damaged_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match="cannot load"):
-        ScriptedPolicy({}).load(tmp_path)
-    (tmp_path / "scripted.json").write_text("{}")
+    for directory in (None, tmp_path):
+        with pytest.raises(PolicyError, match="cannot load"):
+            ScriptedPolicy({}, checkpoints=directory).load("step-00001")
+    (tmp_path / "step-00001").mkdir()
+    (tmp_path / "step-00001" / "scripted.json").write_text("{}")
     with pytest.raises(PolicyError, match="not a scripted policy's state"):
-        ScriptedPolicy({}).load(tmp_path)
+        ScriptedPolicy({}, checkpoints=tmp_path).load("step-00001")
 
 
 def test_faults_strike_at_their_call() -> None:
@@ -113,14 +115,14 @@ def test_a_kill_while_saving_leaves_the_old_state_whole(tmp_path: Path) -> None:
 from pathlib import Path
 from evoenv.engines.scripted import Fault, ScriptedPolicy
 from evoenv.objective import Batch
-policy = ScriptedPolicy({{}}, faults=[Fault(1, on="save", kind="kill")])
+policy = ScriptedPolicy({{}}, faults=[Fault(1, on="save", kind="kill")], checkpoints=Path({str(tmp_path)!r}))
+policy.update(Batch((), (), {{}}))
 for _ in range(2):
-    policy.update(Batch((), (), {{}}))
-    policy.save(Path({str(tmp_path)!r}))
+    policy.save()
 """
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -9
-    policy = ScriptedPolicy({})
-    policy.load(tmp_path)
+    policy = ScriptedPolicy({}, checkpoints=tmp_path)
+    policy.load("step-00001")
     assert policy.step == 1
 
 

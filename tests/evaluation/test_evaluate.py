@@ -188,11 +188,11 @@ def test_a_second_evaluation_of_the_same_file_is_refused(sandbox: Sandbox, tmp_p
 class Narrow(ScriptedPolicy):
     """Refuses prompts with a 7 before anything is sampled, as a model with a short context refuses long ones."""
 
-    def sample(self, requests):
+    def check(self, requests):
         for request in requests:
             if "7" in request.messages[-1].content:
                 raise PolicyError(f"{request.id} does not fit")
-        return super().sample(requests)
+        super().check(requests)
 
 
 def test_prompts_that_do_not_fit_count_as_wrong_and_cost_nothing_else(sandbox: Sandbox) -> None:
@@ -205,7 +205,7 @@ def test_prompts_that_do_not_fit_count_as_wrong_and_cost_nothing_else(sandbox: S
 
 def test_a_policy_that_takes_no_prompt_at_all_is_an_error(sandbox: Sandbox) -> None:
     class Closed(ScriptedPolicy):
-        def sample(self, requests):
+        def check(self, requests):
             raise PolicyError("the model's context is 10 tokens")
 
     with pytest.raises(PolicyError, match="context is 10 tokens"):

@@ -161,6 +161,7 @@ def open_run(directory: Path, sandbox: Sandbox, config: Config | None = None, po
     else:
         store, config = create(directory, config or configuration())
     policy = policy or ScriptedPolicy(respond)
+    policy.checkpoints = policy.checkpoints or directory / "checkpoints"
     return prepare(store, config, policy, sandbox, TableEmbedder(), originals=ORIGINALS, **options), policy
 
 

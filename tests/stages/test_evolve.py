@@ -109,7 +109,9 @@ def test_both_roles_reach_the_update_with_their_rewards_and_never_mix(two_steps)
     assert groups[1].rewards == pytest.approx([FIRST[f"g001.c{index:02d}"][1] for index in range(7)], abs=1e-6)
     assert set(groups[2].rewards) == {0.0, 1.0}
     for group in groups:
-        assert all(sample.token_ids and len(sample.token_ids) == len(sample.logprobs) for sample in group.samples)
+        assert all(
+            sample.rollout.token_ids and sample.tokens == len(sample.rollout.logprobs) for sample in group.samples
+        )
         assert {sample.request_id for sample in group.samples} == {group.id}
 
 

@@ -60,7 +60,8 @@ def test_the_loop_admits_environments_and_both_roles_become_better(sandbox: Sand
     config = load_config(preset("nano"), overrides=SETTINGS)
     embedder = MiniLMEmbedder(config.novelty.embedder, device="cpu")
     start = LocalPolicy.open(config.model, None, seed=0)
-    trained = LocalPolicy.open(config.model, config.training, seed=config.run.seed)
+    checkpoints = tmp_path / "run" / "checkpoints"
+    trained = LocalPolicy.open(config.model, config.training, checkpoints=checkpoints, seed=config.run.seed)
     store, config = create(tmp_path / "run", config)
     with prepare(store, config, trained, sandbox, embedder) as run:
         advance(run)

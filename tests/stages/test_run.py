@@ -104,17 +104,34 @@ def test_a_pool_that_was_synthesised_is_not_trained_half_way(tmp_path, sandbox):
 
 
 class Metered(ScriptedPolicy):
-    """Samples only, on a budget that `save` and `load` remember."""
+    """Samples only, on a budget; it is its own account of what was spent."""
+
+    tokens, cost = 0, 0.0
 
     def __init__(self, budget):
         super().__init__(respond, trainable=False)
         self.budget = budget
+        self.used = 0
+
+    @property
+    def spending(self):
+        return self
+
+    @property
+    def exhausted(self):
+        return self.used >= self.budget
+
+    def snapshot(self):
+        return {"used": self.used}
+
+    def restore(self, counts):
+        self.used = counts["used"]
 
     def _count(self, on):
         if on == "sample":
-            if self.step >= self.budget:
+            if self.exhausted:
                 raise BudgetExhausted("budget used up")
-            self.step += 1
+            self.used += 1
 
 
 @pytest.mark.slow
@@ -125,7 +142,7 @@ def test_a_used_up_budget_is_a_clean_stop_that_is_remembered_and_pays_for_nothin
     assert run.store.events()[-1][3] == "run-stopped"
     run.store.close()
     run, policy = open_run(tmp_path / "run", sandbox, policy=Metered(22), training=False)
-    assert policy.step == 22
+    assert policy.used == 22
     policy.budget = 1000
     advance(run, steps=1)
     run.store.close()
@@ -213,11 +230,59 @@ def test_updates_since_the_last_checkpoint_are_computed_again_from_their_rollout
     assert contents(parts) == contents(whole)
 
 
+class Inexact(ScriptedPolicy):
+    """Updates computed again give other weights, as on a GPU."""
+
+    exact_replay = False
+
+
+def test_an_engine_that_cannot_replay_updates_is_saved_after_every_step(tmp_path, sandbox):
+    config = configuration(run={"checkpoint_every": 10, "steps": 5, "keep_checkpoints": 5})
+    run, policy = open_run(tmp_path / "run", sandbox, config, Inexact(respond))
+    advance(run, steps=2)
+    assert policy.saved() == run.store.checkpoints() == ["step-00001", "step-00002"]
+    run.store.close()
+
+
+def test_updates_that_must_be_replayed_inexactly_are_replayed_with_a_warning(tmp_path, sandbox, caplog):
+    config = configuration(run={"checkpoint_every": 10, "steps": 5})
+    run, _ = open_run(tmp_path / "run", sandbox, config)
+    advance(run, steps=1)
+    run.store.close()
+    run, resumed = open_run(tmp_path / "run", sandbox, policy=Inexact(respond))
+    assert (resumed.version, len(resumed.groups)) == (1, 1)
+    assert "does not do so bit for bit" in caplog.text
+    run.store.close()
+
+
+def test_checkpoints_that_nothing_vouches_for_are_dropped(tmp_path, sandbox):
+    run, policy = open_run(tmp_path / "run", sandbox)
+    advance(run, steps=1)
+    policy.step = 7
+    policy.save()
+    run.store.close()
+    _, resumed = open_run(tmp_path / "run", sandbox)
+    assert resumed.saved() == ["step-00001"]
+
+
+def test_the_store_keeps_versions_and_only_the_rollouts_that_train(tmp_path, sandbox):
+    run, _ = open_run(tmp_path / "run", sandbox, configuration(run={"checkpoint_every": 10}))
+    advance(run, steps=2)
+    for step in (1, 2):
+        for purpose, trains in (("generate", True), ("solve", True), ("review", False), ("calibrate", False)):
+            samples = run.store.samples(step, purpose).values()
+            assert samples
+            assert {sample.version for sample in samples} == {step - 1}
+            assert {sample.rollout is not None for sample in samples} == {trains}
+            assert all(sample.tokens == len(sample.text.encode()) for sample in samples)
+    run.store.close()
+
+
 @pytest.mark.slow
 def test_only_the_newest_checkpoints_are_kept_and_their_rollouts_dropped(tmp_path, sandbox):
     run, _ = open_run(tmp_path / "run", sandbox)
     advance(run)
-    assert sorted(path.name for path in run.checkpoints.iterdir()) == ["step-00003", "step-00004"]
+    assert sorted(path.name for path in (run.store.directory / "checkpoints").iterdir()) == ["step-00003", "step-00004"]
     assert run.store._database.query("SELECT count(*) FROM rollouts") == [(0,)]
     assert len(run.store.samples(1, "solve")) == 24
     run.store.close()

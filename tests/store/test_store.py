@@ -29,13 +29,14 @@ from evoenv.records import (
     Novelty,
     Request,
     Review,
+    Rollout,
     Sample,
     Score,
     ValidationReport,
     environment_id,
 )
 from evoenv.store.database import Database
-from evoenv.store.packing import pack_rollout, pack_text, unpack_text, with_rollout
+from evoenv.store.packing import pack_rollout, pack_text, unpack_rollout, unpack_text
 from evoenv.store.schema import MIGRATIONS, SCHEMA_VERSION
 from evoenv.store.store import Asked, EnvironmentRecord, Store
 from tests.effort import calls
@@ -52,7 +53,8 @@ def request(name="r1", count=2):
 
 
 def sample(name="r1", index=0, text="hello"):
-    return Sample(name, index, text, (1, 2), (3, 4, 5), (-0.1, -1e-300, -3.25), "length", 0.6)
+    rollout = Rollout.of((1, 2), (3, 4, 5), (-0.1, -1e-300, -3.25), 0.6)
+    return Sample(name, index, text, "length", tokens=3, version=4, rollout=rollout)
 
 
 REQUEST = str(GeneratorRequestId(1, 0))
@@ -82,8 +84,8 @@ def test_long_texts_are_compressed():
 
 
 def test_rollouts_come_back_to_the_bit():
-    bare = Sample("r", 0, "t", finish_reason="length")
-    assert with_rollout(replace(bare, index=0), pack_rollout(sample())) == replace(sample(), request_id="r", text="t")
+    rollout = sample().rollout
+    assert unpack_rollout(pack_rollout(rollout)) == rollout
 
 
 # --------------------------------------------------------------------------- round trips
@@ -160,7 +162,7 @@ def test_dropped_rollouts_leave_the_texts(store):
     store.add_requests(1, [Asked(request(), "generate")])
     store.add_sample(1, sample())
     store.drop_rollouts(1)
-    assert store.samples(1, "generate") == {("r1", 0): Sample("r1", 0, "hello", finish_reason="length")}
+    assert store.samples(1, "generate") == {("r1", 0): Sample("r1", 0, "hello", "length", tokens=3, version=4)}
 
 
 def test_the_pool_and_the_cache_come_back(store):

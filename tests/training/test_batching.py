@@ -3,18 +3,19 @@ import dataclasses
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from training_support import VOCABULARY, random_groups
+from training_support import VOCABULARY, random_groups, with_rollout
 
 from evoenv.config import TrainingConfig
 from evoenv.errors import PolicyError
 from evoenv.objective import build_rows
+from evoenv.records import Rollout
 from evoenv.training.batching import bundle_rows, check_vocabulary, lay_out, pack_bundles, pad_batches
 
 
 def test_layout_by_hand() -> None:
     group = random_groups(0, roles=["solver"], size=2)[0]
     first, second = (
-        dataclasses.replace(sample, prompt_ids=(7, 8), token_ids=ids, logprobs=(0.0,) * len(ids))
+        with_rollout(sample, prompt_ids=(7, 8), token_ids=ids, logprobs=(0.0,) * len(ids))
         for sample, ids in zip(group.samples, [(1, 2, 3), (4,)], strict=True)
     )
     rows = build_rows([dataclasses.replace(group, samples=(first, second))], TrainingConfig())
@@ -53,7 +54,7 @@ def test_a_group_under_a_large_budget_has_its_prompt_once() -> None:
 def test_a_group_behind_a_long_prompt_is_checkpointed_whole_rather_than_repeated() -> None:
     group = random_groups(0, roles=["solver"], size=8)[0]
     samples = tuple(
-        dataclasses.replace(sample, prompt_ids=(1,) * 300, token_ids=(2,) * 101, logprobs=(0.0,) * 101)
+        with_rollout(sample, prompt_ids=(1,) * 300, token_ids=(2,) * 101, logprobs=(0.0,) * 101)
         for sample in group.samples
     )
     rows = build_rows([dataclasses.replace(group, samples=samples)], TrainingConfig())
@@ -78,6 +79,6 @@ def test_padded_rectangles_hold_every_row_once_within_the_budget(seed: int, budg
 def test_a_token_outside_the_vocabulary_is_refused() -> None:
     rows = build_rows(random_groups(3), TrainingConfig())
     check_vocabulary(rows, VOCABULARY)
-    strange = dataclasses.replace(rows[1], response_ids=(VOCABULARY,))
+    strange = dataclasses.replace(rows[1], rollout=Rollout.of((1, 2), (VOCABULARY,), (-1.0,)))
     with pytest.raises(PolicyError, match="a solver response has a token outside the vocabulary of 61"):
         check_vocabulary([*rows, strange], VOCABULARY)

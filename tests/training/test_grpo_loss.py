@@ -89,7 +89,7 @@ def nearby(groups: list[Group], seed: int, spread: float) -> list[list[list[floa
     noise = torch.Generator().manual_seed(seed)
     return [
         [
-            [value + spread * torch.randn((), generator=noise).item() for value in sample.logprobs]
+            [value + spread * torch.randn((), generator=noise).item() for value in sample.rollout.logprobs]
             for sample in group.samples
         ]
         for group in groups

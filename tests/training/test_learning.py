@@ -88,7 +88,15 @@ def train_policy(
     metrics: dict[str, float] = {}
     for step in range(steps):
         requests = [
-            Request(str(number), "solver", (Message("user", prompt),), count=count, max_tokens=tokens, seed=step)
+            Request(
+                str(number),
+                "solver",
+                (Message("user", prompt),),
+                count=count,
+                max_tokens=tokens,
+                seed=step,
+                trains=True,
+            )
             for number, prompt in enumerate(prompts)
         ]
         samples: dict[str, list[Sample]] = {request.id: [] for request in requests}

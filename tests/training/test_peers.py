@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 import torch
-from training_support import learn, plain_logprobs, random_groups
+from training_support import learn, plain_logprobs, random_groups, with_rollout
 
 from evoenv.config import TrainingConfig
 from evoenv.models.tiny import build_tiny_policy, build_tiny_tokenizer
@@ -64,11 +64,11 @@ def make_batch(model_directory: Path, rate: float) -> dict[str, Any]:
         dataclasses.replace(
             group,
             samples=tuple(
-                dataclasses.replace(
+                with_rollout(
                     sample,
-                    logprobs=tuple(
+                    logprobs=[
                         value + torch.randn((), generator=noise).item() for value in plain_logprobs(model, sample)
-                    ),
+                    ],
                 )
                 for sample in group.samples
             ),
@@ -81,16 +81,16 @@ def make_batch(model_directory: Path, rate: float) -> dict[str, Any]:
         "groups": groups,
         "rate": rate,
         "peer": {
-            "prompts": [list(sample.prompt_ids) for sample in samples],
-            "replies": [list(sample.token_ids) for sample in samples],
-            "sampled": [list(sample.logprobs) for sample in samples],
+            "prompts": [list(sample.rollout.prompt_ids) for sample in samples],
+            "replies": [list(sample.rollout.token_ids) for sample in samples],
+            "sampled": [list(sample.rollout.logprobs) for sample in samples],
             "logp": [plain_logprobs(trainer.model, sample) for sample in samples],
             "reference": [plain_logprobs(model, sample) for sample in samples],
             "rewards": [reward for group in groups for reward in group.rewards],
             "group": [int(group.id) for group in groups for _ in group.samples],
             "advantages": [value for group in groups for value in group_advantages(group.rewards)],
             "centred": [value for group in groups for value in group_advantages(group.rewards, std=False)],
-            "temperature": samples[0].temperature,
+            "temperature": samples[0].rollout.temperature,
             **{name: getattr(CONFIG, name) for name in ("clip_low", "clip_high", "dual_clip", "kl", "dr_grpo_tokens")},
         },
     }

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 import torch
-from training_support import learn, plain_logprobs, random_groups, slow_loss, tiny_model
+from training_support import learn, plain_logprobs, random_groups, slow_loss, tiny_model, with_rollout
 from transformers import Gemma2Config, Gemma2ForCausalLM, MistralConfig, MistralForCausalLM
 
 from evoenv.config import TrainingConfig
@@ -117,7 +117,7 @@ def test_reported_loss_is_the_slow_loss_of_the_plain_model(kind: str, aggregatio
     assert metrics["loss/kl"] == pytest.approx(expected["kl"], rel=1e-4)
     assert metrics["loss/solver"] == pytest.approx(expected["solver"], rel=1e-5)
     assert metrics["tokens/solver"] + metrics["tokens/generator"] == sum(
-        len(sample.token_ids) for group in groups for sample in group.samples
+        sample.tokens for group in groups for sample in group.samples
     )
 
 
@@ -184,9 +184,7 @@ def test_first_ratios_are_one_when_the_samples_are_the_models_own() -> None:
     groups = [
         dataclasses.replace(
             group,
-            samples=tuple(
-                dataclasses.replace(sample, logprobs=tuple(plain_logprobs(model, sample))) for sample in group.samples
-            ),
+            samples=tuple(with_rollout(sample, logprobs=plain_logprobs(model, sample)) for sample in group.samples),
         )
         for group in random_groups(0)
     ]
@@ -218,7 +216,7 @@ def test_epochs_and_minibatches_take_several_steps() -> None:
     metrics = learn(trainer, random_groups(0))
     assert len(steps) == 6
     assert metrics["tokens/solver"] == 2 * sum(
-        len(sample.token_ids) for group in random_groups(0) if group.role == "solver" for sample in group.samples
+        sample.tokens for group in random_groups(0) if group.role == "solver" for sample in group.samples
     )
 
 
@@ -274,11 +272,11 @@ def check_against_plain(model: Any, *, packs: bool, splits_head: bool) -> None:
     scorer = Scorer(model)
     assert (scorer.packs, scorer.splits_head) == (packs, splits_head)
     groups = random_groups(4)
-    samples = {sample.token_ids: sample for group in groups for sample in group.samples}
+    samples = {tuple(sample.rollout.token_ids): sample for group in groups for sample in group.samples}
     for batch in scorer.plan(build_rows(groups, CONFIG), 10_000):
         with scorer.running():
             found = scorer.logprobs(batch).tolist()
-        expected = [x for row in batch.rows for x in plain_logprobs(model, samples[row.response_ids])]
+        expected = [x for row in batch.rows for x in plain_logprobs(model, samples[tuple(row.response_ids)])]
         assert found == pytest.approx(expected, abs=1e-5)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCau
 
 from evoenv.config import TrainingConfig
 from evoenv.objective import build_batch
-from evoenv.records import Group, Role, Sample
+from evoenv.records import Group, Role, Rollout, Sample
 from evoenv.training.update import Trainer
 
 VOCABULARY = 61
@@ -55,10 +56,13 @@ def random_groups(
                     request_id=str(number),
                     index=index,
                     text="",
-                    prompt_ids=prompt,
-                    token_ids=tuple(draw.randrange(VOCABULARY) for _ in range(count)),
-                    logprobs=tuple(-math.log(VOCABULARY) + draw.gauss(0.0, 0.3) for _ in range(count)),
-                    temperature=0.8,
+                    tokens=count,
+                    rollout=Rollout.of(
+                        prompt,
+                        [draw.randrange(VOCABULARY) for _ in range(count)],
+                        [-math.log(VOCABULARY) + draw.gauss(0.0, 0.3) for _ in range(count)],
+                        temperature=0.8,
+                    ),
                 )
             )
         rewards = tuple(float(draw.random() < 0.5) for _ in range(size - 2))
@@ -72,12 +76,19 @@ def learn(trainer: Trainer, groups: Sequence[Group]) -> dict[str, float]:
     return {**batch.metrics(), **trainer.update(batch)}
 
 
+def with_rollout(sample: Sample, **changes: Any) -> Sample:
+    """The sample with another rollout: `prompt_ids`, `token_ids`, `logprobs` or `temperature` replaced."""
+    names = ("prompt_ids", "token_ids", "logprobs", "temperature")
+    rollout = Rollout.of(*(changes.get(name, getattr(sample.rollout, name)) for name in names))
+    return dataclasses.replace(sample, rollout=rollout, tokens=len(rollout.token_ids))
+
+
 def plain_logprobs(model: Any, sample: Sample) -> list[float]:
     """Log-probabilities the way everyone would write them: one sequence, whole logits."""
-    ids = torch.tensor([[*sample.prompt_ids, *sample.token_ids]])
+    ids = torch.tensor([[*sample.rollout.prompt_ids, *sample.rollout.token_ids]])
     with torch.no_grad():
-        logits = model(ids).logits[0, len(sample.prompt_ids) - 1 : -1].double() / sample.temperature
-    return [row.log_softmax(-1)[token].item() for row, token in zip(logits, sample.token_ids, strict=True)]
+        logits = model(ids).logits[0, len(sample.rollout.prompt_ids) - 1 : -1].double() / sample.rollout.temperature
+    return [row.log_softmax(-1)[token].item() for row, token in zip(logits, sample.rollout.token_ids, strict=True)]
 
 
 def slow_loss(
@@ -98,7 +109,7 @@ def slow_loss(
             if scaled and group.role == "generator":
                 advantage *= config.generator_weight
             surrogate = penalty = 0.0
-            for t, sampled in enumerate(sample.logprobs):
+            for t, sampled in enumerate(sample.rollout.logprobs):
                 ratio = math.exp(max(-20.0, min(20.0, logprobs[g][i][t] - sampled)))
                 if advantage >= 0:
                     surrogate -= advantage * min(ratio, 1 + config.clip_high)
@@ -107,8 +118,8 @@ def slow_loss(
                 if config.kl > 0:
                     difference = max(-20.0, min(20.0, references[g][i][t] - logprobs[g][i][t]))
                     penalty += min(10.0, math.exp(difference) - difference - 1)
-            responses[group.role].append((surrogate, len(sample.token_ids)))
-            penalties.append((penalty, len(sample.token_ids)))
+            responses[group.role].append((surrogate, sample.tokens))
+            penalties.append((penalty, sample.tokens))
 
     def average(parts: list[tuple[float, int]], peers: list[tuple[float, int]]) -> float:
         if not parts:
@@ -149,7 +160,7 @@ def sample_group(
     replies = [tuple(row[len(prompt) :].tolist()) for row in ids]
     columns = torch.cat(logprobs, dim=1).tolist()
     samples = tuple(
-        Sample("prompt", index, "", prompt, reply, tuple(values))
+        Sample("prompt", index, "", tokens=len(reply), rollout=Rollout.of(prompt, reply, values))
         for index, (reply, values) in enumerate(zip(replies, columns, strict=True))
     )
     return Group(str(prompt), role, samples, tuple(map(reward, replies)))

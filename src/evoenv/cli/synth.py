@@ -15,10 +15,10 @@ from evoenv.cli.summary import show_summary
 from evoenv.config import Config, load_config
 from evoenv.errors import InputError
 from evoenv.estimate import estimate, first_prompt
+from evoenv.ports import Spends
 from evoenv.presets import preset
 from evoenv.settings import config_help
 from evoenv.stages.context import Run
-from evoenv.store.store import Store
 
 FLAGS = {
     "base_url": "model.base_url",
@@ -140,10 +140,9 @@ def check_budget(arguments: argparse.Namespace) -> None:
 
 
 def meter(opened: Run) -> tuple[str, float]:
-    spending = getattr(opened.policy, "spending", None)
-    if spending is None:
-        return "tokens per second", opened.clock.tokens_per_second
-    return "tokens spent", spending.tokens
+    if isinstance(opened.policy, Spends):
+        return "tokens spent", opened.policy.spending.tokens
+    return "tokens per second", opened.clock.tokens_per_second
 
 
 def show_spending(result: RunResult) -> None:
@@ -151,10 +150,7 @@ def show_spending(result: RunResult) -> None:
     spending = result.spending
     if spending is None:
         return
-    with Store.read(result.directory) as store:
-        prices = load_config(store.meta("config")).endpoint
-    cost = spending.cost(prices)
-    price = f", which cost {cost:,.4f}" if cost else ""
+    price = f", which cost {spending.cost:,.4f}" if spending.cost else ""
     solver = f" ({spending.solver_requests:,} by the solver)" if spending.solver_requests else ""
     line = f"{spending.requests:,} answers{solver}, {spending.tokens:,} tokens in all{price}"
     console().print(line, highlight=False, soft_wrap=True)

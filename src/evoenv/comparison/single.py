@@ -100,7 +100,9 @@ class _Session:
     @property
     def policy(self) -> Policy:
         if self._policy is None:
-            self._policy = open_policy(self.config, learns=self.run.trains, progress=False)
+            self._policy = open_policy(
+                self.config, learns=self.run.trains, run_directory=self.store.directory, progress=False
+            )
             self._stack.callback(self._policy.close)
         return self._policy
 

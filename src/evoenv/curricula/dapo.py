@@ -80,7 +80,7 @@ def groups(run: Run, step: int) -> list[Group]:
     buffer = config.curriculum.overlong_share * config.solver.max_tokens
     shaped = []
     for group in informative(run.store, step)[: config.solver.prompts]:
-        lengths = [len(sample.token_ids) for sample in group.samples]
+        lengths = [sample.tokens for sample in group.samples]
         rewards = shaped_rewards(group.rewards, lengths, config.solver.max_tokens, buffer)
         shaped.append(Group(group.id, group.role, group.samples, rewards))
     return shaped

@@ -81,6 +81,7 @@ def answer_problems(run: Run, step: int, problems: Mapping[int, TrainingProblem]
             top_p=config.top_p,
             max_tokens=config.max_tokens,
             seed=derive_seed(run.seed, "solver", step, index),
+            trains=run.training,
         )
         asked.append(Asked(request, "solve", subject=problem.id))
         answers[request.id] = problem.answer

@@ -83,6 +83,7 @@ def challenge(run: Run, step: int) -> list[Question]:
                 top_p=config.top_p,
                 max_tokens=config.max_tokens,
                 seed=derive_seed(run.seed, "challenger", step, group),
+                trains=run.training,
             )
             for group in range(config.prompts)
         ]

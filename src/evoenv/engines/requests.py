@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from evoenv.errors import InputError
+from evoenv.objective import TRAINED_ROLES
 from evoenv.records import Request
 
 
-def check_requests(requests: Sequence[Request]) -> None:
-    """Raise InputError, naming the request, where one makes no sense or two share an id."""
+def check_requests(requests: Sequence[Request], earlier: Container[str] = ()) -> None:
+    """Raise InputError, naming the request, if one makes no sense, or has the id of another or of an `earlier` one."""
     seen: set[str] = set()
     for request in requests:
         _check_request(request)
-        if request.id in seen:
-            raise InputError(f"two requests of one sample call share the id {request.id!r}; ids must differ")
+        if request.id in seen or request.id in earlier:
+            raise InputError(f"two requests of one sampling session share the id {request.id!r}; ids must differ")
         seen.add(request.id)
 
 
@@ -40,5 +41,7 @@ def _check_request(request: Request) -> None:
         wrong = f"has top_p = {request.top_p}; expected 0 < top_p <= 1"
     elif "" in request.stop:
         wrong = "has an empty stop string, which every text contains"
+    elif request.trains and request.role not in TRAINED_ROLES:
+        wrong = f"is to be trained on; only {' and '.join(TRAINED_ROLES)} are"
     if wrong:
         raise InputError(f"request {request.id!r} ({request.role}) {wrong}")

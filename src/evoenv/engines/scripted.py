@@ -15,15 +15,18 @@ import json
 import math
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal, TypeAlias, get_args
 
+from evoenv.engines.checkpoints import CheckpointFolder
+from evoenv.engines.requests import check_requests
 from evoenv.errors import InputError, PolicyError
 from evoenv.objective import Batch
-from evoenv.ports import Policy
-from evoenv.records import FinishReason, Group, Request, Role, Sample
+from evoenv.ports import Policy, Sampling
+from evoenv.records import FinishReason, Group, Request, Role, Rollout, Sample
 
 Answer: TypeAlias = Callable[[Request, int], str]
 RoleScript: TypeAlias = str | Sequence[str] | Answer
@@ -41,14 +44,16 @@ class Fault:
     kind: Literal["error", "kill"] = "error"
 
 
-class ScriptedPolicy:
+class ScriptedPolicy(Policy):
     def __init__(
         self,
         script: Mapping[Role, RoleScript] | Answer,
         *,
         faults: Sequence[Fault] = (),
         trainable: bool = True,
+        checkpoints: Path | None = None,
     ) -> None:
+        """`checkpoints` is the directory for what is saved; a policy without one keeps it in memory."""
         if not callable(script) and (unknown := set(script) - set(get_args(Role))):
             raise InputError(f"scripted policy: unknown roles {sorted(unknown)}; expected {', '.join(get_args(Role))}")
         self._script = script
@@ -60,12 +65,18 @@ class ScriptedPolicy:
         """What each update was given."""
         self._calls: dict[str, int] = {"sample": 0, "update": 0, "save": 0}
         self._cursors: dict[str, int] = {}
+        self.checkpoints = checkpoints
+        self._in_memory: dict[str, str] = {}
         self.step = 0
+        self.weights = 0
+        """Changes whenever the model would: samples of two models must not be mixed."""
         self.digest = hashlib.sha256(b"start").hexdigest()
         """Depends on every reward of every update in order: two runs with equal digests learnt the same."""
 
     @classmethod
-    def from_transcript(cls, path: Path, *, faults: Sequence[Fault] = ()) -> ScriptedPolicy:
+    def from_transcript(
+        cls, path: Path, *, faults: Sequence[Fault] = (), checkpoints: Path | None = None
+    ) -> ScriptedPolicy:
         """Answers by (request id, index) from a JSONL file; asking for anything else is an error."""
         texts: dict[tuple[str, int], str] = {}
         try:
@@ -89,21 +100,30 @@ class ScriptedPolicy:
             except KeyError:
                 raise PolicyError(f"the transcript {path} has no answer {index} to request {request.id!r}") from None
 
-        return cls(replay, faults=faults)
+        return cls(replay, faults=faults, checkpoints=checkpoints)
 
     @property
     def trainable(self) -> bool:
         return self._trainable
 
-    def sample(self, requests: Sequence[Request]) -> Iterator[Sample]:
-        self.requests += requests
-        return self._samples(tuple(requests))
+    @property
+    def exact_replay(self) -> bool:
+        return True
 
-    def _samples(self, requests: tuple[Request, ...]) -> Iterator[Sample]:
-        for request in requests:
-            for index in range(request.count):
-                self._count("sample")
-                yield _sample(request, index, self._text(request, index))
+    @property
+    def version(self) -> int:
+        return self.step
+
+    def check(self, requests: Sequence[Request]) -> None:
+        check_requests(requests)
+
+    def sampling(self) -> ScriptedSampling:
+        return ScriptedSampling(self)
+
+    def answer(self, request: Request, index: int) -> Sample:
+        """Say the next thing, or fail as the faults say."""
+        self._count("sample")
+        return _sample(request, index, self._text(request, index), self.step)
 
     def _text(self, request: Request, index: int) -> str:
         if callable(self._script):
@@ -129,34 +149,63 @@ class ScriptedPolicy:
         content = json.dumps([[group.id, group.role, list(group.rewards)] for group in groups])
         self.digest = hashlib.sha256(f"{self.digest}\n{content}".encode()).hexdigest()
         self.step += 1
+        self.weights += 1
         return {
             "update/step": float(self.step),
             "update/groups": float(len(groups)),
             "update/mean_reward": sum(rewards) / len(rewards) if rewards else 0.0,
         }
 
-    def save(self, directory: Path) -> None:
+    def save(self) -> str:
         """One JSON file, written aside and renamed; a kill fault strikes between the two."""
+        reference = CheckpointFolder.reference(self.step)
+        state = json.dumps({"step": self.step, "digest": self.digest, "cursors": self._cursors})
+        if self.checkpoints is None:
+            self._count("save")
+            self._in_memory[reference] = state
+            return reference
+        directory = self._folder.path(reference)
         directory.mkdir(parents=True, exist_ok=True)
-        state = {"step": self.step, "digest": self.digest, "cursors": self._cursors}
         aside = directory / f"{STATE_FILE}.partial"
         with aside.open("w", encoding="utf-8") as stream:
-            json.dump(state, stream)
+            stream.write(state)
             stream.flush()
             os.fsync(stream.fileno())
         self._count("save")
         aside.rename(directory / STATE_FILE)
+        return reference
 
-    def load(self, directory: Path) -> None:
-        path = directory / STATE_FILE
+    def load(self, reference: str) -> None:
+        source = reference
         try:
-            state = json.loads(path.read_text(encoding="utf-8"))
+            if self.checkpoints is None:
+                text = self._in_memory[reference]
+            else:
+                path = self._folder.path(reference) / STATE_FILE
+                source, text = str(path), path.read_text(encoding="utf-8")
+        except KeyError:
+            raise PolicyError(f"cannot load {reference!r}: nothing was saved under this reference") from None
+        except OSError as error:
+            raise PolicyError(f"cannot load {source}: {error.strerror or error}") from error
+        try:
+            state = json.loads(text)
             self.step, self.digest = int(state["step"]), str(state["digest"])
             self._cursors = {str(role): int(cursor) for role, cursor in state["cursors"].items()}
-        except OSError as error:
-            raise PolicyError(f"cannot load {path}: {error.strerror or error}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise PolicyError(f"{path} is not a scripted policy's state: {error}") from error
+            raise PolicyError(f"{source} is not a scripted policy's state: {error}") from error
+        self.weights += 1
+
+    def drop(self, reference: str) -> None:
+        self._in_memory.pop(reference, None)
+        if self.checkpoints is not None:
+            self._folder.drop(reference)
+
+    def saved(self) -> list[str]:
+        return list(self._in_memory) if self.checkpoints is None else self._folder.saved()
+
+    @property
+    def _folder(self) -> CheckpointFolder:
+        return CheckpointFolder(self.checkpoints)
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -171,7 +220,44 @@ class ScriptedPolicy:
             raise PolicyError(f"scripted fault at {on} call {call}")
 
 
-def _sample(request: Request, index: int, text: str) -> Sample:
+class ScriptedSampling(Sampling):
+    """Answers in the order of the requests, one by one."""
+
+    def __init__(self, policy: ScriptedPolicy) -> None:
+        self._policy = policy
+        self._ids: set[str] = set()
+        self._pending: deque[tuple[Request, int]] = deque()
+        self._weights = policy.weights
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def submit(self, requests: Sequence[Request]) -> None:
+        if self._closed:
+            raise PolicyError("this sampling session is closed; open another one")
+        check_requests(requests, self._ids)
+        self._policy.check(requests)
+        if not self._pending:
+            self._weights = self._policy.weights
+        self._ids.update(request.id for request in requests)
+        self._policy.requests += requests
+        self._pending.extend((request, index) for request in requests for index in range(request.count))
+
+    def collect(self, timeout: float | None = None) -> Sequence[Sample]:
+        if not self._pending:
+            return ()
+        if self._weights != self._policy.weights:
+            raise PolicyError("the policy changed while samples were being drawn; finish iterating before update")
+        return (self._policy.answer(*self._pending.popleft()),)
+
+    def close(self) -> None:
+        self._closed = True
+        self._pending.clear()
+
+
+def _sample(request: Request, index: int, text: str, version: int) -> Sample:
     """As if from a byte-level model that finds all bytes equally likely; cut at `max_tokens` and stop strings."""
     finish_reason: FinishReason = "stop"
     cuts = [at for stop in request.stop if (at := text.find(stop)) >= 0]
@@ -180,20 +266,14 @@ def _sample(request: Request, index: int, text: str) -> Sample:
     if len(tokens) > request.max_tokens:
         tokens = tokens[: request.max_tokens]
         text, finish_reason = tokens.decode("utf-8", "ignore"), "length"
-    prompt = "\n".join(message.content for message in request.messages).encode("utf-8", "surrogatepass")
-    return Sample(
-        request_id=request.id,
-        index=index,
-        text=text,
-        prompt_ids=tuple(prompt),
-        token_ids=tuple(tokens),
-        logprobs=(_BYTE_LOGPROB,) * len(tokens),
-        finish_reason=finish_reason,
-        temperature=request.temperature,
-    )
+    rollout = None
+    if request.trains:
+        prompt = "\n".join(message.content for message in request.messages).encode("utf-8", "surrogatepass")
+        rollout = Rollout.of(prompt, tokens, [_BYTE_LOGPROB] * len(tokens), request.temperature or 1.0)
+    return Sample(request.id, index, text, finish_reason, len(tokens), version, rollout)
 
 
-class RecordingPolicy:
+class RecordingPolicy(Policy):
     """Passes everything through to `policy` and appends each sample to a JSONL transcript as it arrives."""
 
     def __init__(self, policy: Policy, path: Path) -> None:
@@ -205,29 +285,67 @@ class RecordingPolicy:
     def trainable(self) -> bool:
         return self._policy.trainable
 
-    def sample(self, requests: Sequence[Request]) -> Iterator[Sample]:
-        roles = {request.id: request.role for request in requests}
-        for sample in self._policy.sample(requests):
+    @property
+    def exact_replay(self) -> bool:
+        return self._policy.exact_replay
+
+    @property
+    def version(self) -> int:
+        return self._policy.version
+
+    def check(self, requests: Sequence[Request]) -> None:
+        self._policy.check(requests)
+
+    def sampling(self) -> RecordingSampling:
+        return RecordingSampling(self._policy.sampling(), self._stream)
+
+    def update(self, batch: Batch) -> Mapping[str, float]:
+        return self._policy.update(batch)
+
+    def save(self) -> str:
+        return self._policy.save()
+
+    def load(self, reference: str) -> None:
+        self._policy.load(reference)
+
+    def drop(self, reference: str) -> None:
+        self._policy.drop(reference)
+
+    def saved(self) -> Sequence[str]:
+        return self._policy.saved()
+
+    def close(self) -> None:
+        self._stream.close()
+        self._policy.close()
+
+
+class RecordingSampling(Sampling):
+    def __init__(self, session: Sampling, stream: IO[str]) -> None:
+        self._session = session
+        self._stream = stream
+        self._roles: dict[str, Role] = {}
+
+    @property
+    def closed(self) -> bool:
+        return self._session.closed
+
+    def submit(self, requests: Sequence[Request]) -> None:
+        self._session.submit(requests)
+        self._roles.update((request.id, request.role) for request in requests)
+
+    def collect(self, timeout: float | None = None) -> Sequence[Sample]:
+        samples = self._session.collect(timeout)
+        for sample in samples:
             entry = {
                 "request_id": sample.request_id,
-                "role": roles[sample.request_id],
+                "role": self._roles[sample.request_id],
                 "index": sample.index,
                 "text": sample.text,
                 "finish_reason": sample.finish_reason,
             }
             self._stream.write(json.dumps(entry, ensure_ascii=False) + "\n")
-            self._stream.flush()
-            yield sample
-
-    def update(self, batch: Batch) -> Mapping[str, float]:
-        return self._policy.update(batch)
-
-    def save(self, directory: Path) -> None:
-        self._policy.save(directory)
-
-    def load(self, directory: Path) -> None:
-        self._policy.load(directory)
+        self._stream.flush()
+        return samples
 
     def close(self) -> None:
-        self._stream.close()
-        self._policy.close()
+        self._session.close()

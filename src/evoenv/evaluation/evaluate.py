@@ -240,18 +240,18 @@ def _samples(policy: Policy, requests: Sequence[Request]) -> Iterator[Sample]:
             raise refusal
         for request in refused:
             for index in request.wanted or range(request.count):
-                yield Sample(request.id, index, "", finish_reason="error", temperature=request.temperature)
+                yield Sample(request.id, index, "", finish_reason="error")
         stream = policy.sample(fitting)
     yield from stream
 
 
 def _separate(policy: Policy, requests: Sequence[Request]) -> tuple[list[Request], list[Request]]:
-    """Requests that the policy takes and those it refuses: policies check before the first sample is drawn."""
+    """Split requests into those that the policy takes and those that it refuses."""
     fitting: list[Request] = []
     refused: list[Request] = []
     for request in requests:
         try:
-            policy.sample([request])
+            policy.check([request])
             fitting.append(request)
         except PolicyError:
             refused.append(request)

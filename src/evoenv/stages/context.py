@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 from evoenv.admission.novelty import NoveltyCache
@@ -112,10 +111,6 @@ class Run:
     @property
     def seed(self) -> int:
         return self.config.run.seed
-
-    @property
-    def checkpoints(self) -> Path:
-        return self.store.directory / "checkpoints"
 
     def __enter__(self) -> Run:
         return self

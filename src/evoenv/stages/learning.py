@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -10,11 +10,13 @@ from evoenv.objective import Batch, build_batch
 from evoenv.records import Group
 from evoenv.stages.budget import is_last
 from evoenv.stages.context import Run
-from evoenv.stages.sampling import SPENDING, save_spending
+from evoenv.stages.sampling import keep_spending, restore_spending
+
+logger = logging.getLogger(__name__)
 
 
 def learn(run: Run, step: int, groups: Sequence[Group]) -> None:
-    """One optimisation step on both roles' groups; saved before it is committed.
+    """Update the policy on both roles' groups; what is saved is saved before the update is committed.
 
     A kill between saving and committing leaves a checkpoint that nothing vouches for: the resumed run starts from
     the one before and computes the same update again.
@@ -30,13 +32,13 @@ def learn(run: Run, step: int, groups: Sequence[Group]) -> None:
     run.clock.updating += time.perf_counter() - began
     checkpoint: str | None = None
     if run.training and _is_due(run, step, metrics):
-        checkpoint = f"step-{step:05d}"
-        run.policy.save(run.checkpoints / checkpoint)
+        checkpoint = run.policy.save()
     with run.store.stage(step, "updated") as kept:
         kept["checkpoint"] = checkpoint
         run.store.add_metrics(step, {**metrics, "time/update": time.perf_counter() - began})
-    remove_needless_checkpoints(run)
-    save_spending(run)
+    if run.training:
+        drop_needless_checkpoints(run)
+    keep_spending(run)
 
 
 def restore_policy(run: Run, groups: Callable[[Run, int], list[Group]]) -> None:
@@ -46,14 +48,21 @@ def restore_policy(run: Run, groups: Callable[[Run, int], list[Group]]) -> None:
     rollouts: nothing is sampled twice. `groups` says what the curriculum trains on in a step, as it is stored.
     """
     if not run.training:
-        if (run.store.directory / SPENDING).is_dir():
-            run.policy.load(run.store.directory / SPENDING)
+        restore_spending(run)
         return
-    found = run.store.last_checkpoint()
-    if found is not None:
-        run.policy.load(run.checkpoints / found[1])
-    remove_needless_checkpoints(run)
-    for step in range((found[0] if found else 0) + 1, run.store.last_update() + 1):
+    covered = 0
+    checkpoint = run.store.last_checkpoint()
+    if checkpoint is not None:
+        covered, reference = checkpoint
+        run.policy.load(reference)
+    drop_needless_checkpoints(run)
+    missing = range(covered + 1, run.store.last_update() + 1)
+    if missing and not run.policy.exact_replay:
+        logger.warning(
+            "the updates of %d steps since the last checkpoint are computed again; this engine does not do so bit for "
+            "bit, so the run goes on from slightly other weights", len(missing),
+        )  # fmt: skip
+    for step in missing:
         run.policy.update(_batch(run, step, groups(run, step)))
 
 
@@ -62,15 +71,15 @@ def _batch(run: Run, step: int, groups: Sequence[Group]) -> Batch:
     return build_batch(groups, run.config.training, update=step - 1)
 
 
-def remove_needless_checkpoints(run: Run) -> None:
+def drop_needless_checkpoints(run: Run) -> None:
     """Keep the newest few that the store vouches for; drop older ones and leftovers."""
-    vouched = run.store.checkpoints()
-    keep = set(vouched[-max(1, run.config.run.keep_checkpoints) :])
-    if run.checkpoints.is_dir():
-        for path in run.checkpoints.glob("step-*"):
-            if path.name not in keep:
-                shutil.rmtree(path, ignore_errors=True)
+    keep = set(run.store.checkpoints()[-max(1, run.config.run.keep_checkpoints) :])
+    for reference in run.policy.saved():
+        if reference not in keep:
+            run.policy.drop(reference)
 
 
 def _is_due(run: Run, step: int, update: Mapping[str, float]) -> bool:
-    return step % max(1, run.config.run.checkpoint_every) == 0 or is_last(run.store, run.config, step, update)
+    """Whether the policy is saved after this step's update."""
+    every = max(1, run.config.run.checkpoint_every) if run.policy.exact_replay else 1
+    return step % every == 0 or is_last(run.store, run.config, step, update)

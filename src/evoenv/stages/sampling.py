@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Container, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from evoenv.errors import PolicyError
-from evoenv.ports import CountsTokens, Policy
+from evoenv.errors import StoreError
+from evoenv.ports import CountsTokens, Policy, Spends
 from evoenv.prompts.generator import CHARS_PER_TOKEN
 from evoenv.records import Message, Request, Sample
 from evoenv.stages.context import Run
 from evoenv.store.store import Asked, Purpose, SampleKey, Stage
 
-SPENDING = "policy"
+SPENDING = "spending"
 SPENDING_KEPT_EVERY_S = 1.0
-"""A killed run forgets at most what was spent in this time; a file per answer would cost more than it saves."""
+"""A killed run forgets at most what was spent in this time; a write per answer would cost more than it saves."""
+SPENDING_BEFORE = Path("policy") / "endpoint.json"
+"""Where older versions kept it in the run directory."""
 
 _COUNTING = threading.Lock()
 """Instances are made on many threads, and tokenizers may not be shared between them."""
@@ -62,23 +66,42 @@ def ask(run: Run, step: int, stage: Stage, asked: Sequence[Asked]) -> Iterator[S
             continue
         run.store.add_sample(step, sample)
         if time.monotonic() - kept_at > SPENDING_KEPT_EVERY_S:
-            save_spending(run)
+            keep_spending(run)
             kept_at = time.monotonic()
-        run.clock.tokens += len(sample.token_ids)
+        run.clock.tokens += sample.tokens
         done += 1
         run.observer.progress(step, stage, done, len(wanted))
         yield sample
 
 
-def save_spending(run: Run) -> None:
-    """Keep what a policy without training must remember: a served one what it has spent of its budget."""
-    if not run.training:
-        with suppress(PolicyError):  # a model opened for sampling only has nothing to keep
-            run.policy.save(run.store.directory / SPENDING)
+def keep_spending(run: Run) -> None:
+    """Remember what a served policy has spent of its budgets."""
+    if isinstance(run.policy, Spends):
+        run.store.set_meta(SPENDING, run.policy.spending.snapshot())
+
+
+def restore_spending(run: Run) -> None:
+    """Let a served policy go on with what the run has spent so far."""
+    if isinstance(run.policy, Spends):
+        counts = run.store.meta(SPENDING) or _spending_before(run.store.directory)
+        if counts:
+            run.policy.spending.restore(counts)
+
+
+def _spending_before(directory: Path) -> Any:
+    path = directory / SPENDING_BEFORE
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise StoreError(
+            f"{path} says what the run has spent and cannot be read: {error}; mend it, or delete it to count from 0"
+        ) from error
 
 
 def _rest(request: Request, kept: Container[SampleKey]) -> Request | None:
-    """The request for what is not kept of it, or None where all is."""
+    """Return a request for the samples that are still missing, or None if all are stored."""
     left = tuple(index for index in range(request.count) if (request.id, index) not in kept)
     if len(left) == request.count:
         return request

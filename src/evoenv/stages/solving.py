@@ -93,6 +93,7 @@ def _request(run: Run, step: int, index: int, drawn: Draw, instance: Instance) -
         top_p=config.top_p,
         max_tokens=config.max_tokens,
         seed=derive_seed(run.seed, "solver", step, index),
+        trains=run.training,
     )
     return Asked(request, "solve", drawn.environment_id, instance.seed, instance.difficulty)
 

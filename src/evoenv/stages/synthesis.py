@@ -78,6 +78,7 @@ def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked
             top_p=config.top_p,
             max_tokens=config.max_tokens,
             seed=derive_seed(run.seed, "generator", step, group),
+            trains=run.training,
         )
         asked.append(Asked(request, "generate"))
         parents[request.id] = example_ids

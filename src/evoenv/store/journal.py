@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import json
 import time
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
 from evoenv.errors import StoreError
 from evoenv.records import Message, Request, Sample, Score
 from evoenv.store.database import DATABASE_NAME, Database, RunLock
-from evoenv.store.packing import pack_rollout, pack_text, unpack_text, with_rollout
+from evoenv.store.packing import pack_rollout, pack_text, unpack_rollout, unpack_text
 from evoenv.store.schema import SCHEMA_VERSION
 
 Stage: TypeAlias = Literal[
@@ -274,28 +275,36 @@ class Journal:
         key = (sample.request_id, sample.index, step)
         with self._database.transaction():
             self._database.execute(
-                "INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, ?, ?)",
-                (*key, sample.finish_reason, len(sample.token_ids), pack_text(sample.text)),
+                "INSERT OR IGNORE INTO samples (request_id, idx, step, finish_reason, tokens, text, version) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (*key, sample.finish_reason, sample.tokens, pack_text(sample.text), sample.version),
             )
-            if sample.token_ids:
+            if sample.rollout is not None:
                 self._database.execute(
-                    "INSERT OR IGNORE INTO rollouts VALUES (?, ?, ?, ?)", (*key, pack_rollout(sample))
+                    "INSERT OR IGNORE INTO rollouts VALUES (?, ?, ?, ?)", (*key, pack_rollout(sample.rollout))
                 )
 
     def samples(self, step: int, purpose: Purpose) -> dict[SampleKey, Sample]:
-        """The samples of a step for one purpose, with their tokens while those are kept."""
+        """The samples of a step for one purpose, with their rollouts while those are kept."""
         rows = self._database.query(
-            "SELECT s.request_id, s.idx, s.text, s.finish_reason, r.data FROM requests q "
+            "SELECT s.request_id, s.idx, s.text, s.finish_reason, s.tokens, s.version, r.data FROM requests q "
             "JOIN samples s ON s.request_id = q.id "
             "LEFT JOIN rollouts r ON r.request_id = s.request_id AND r.idx = s.idx "
             "WHERE q.step = ? AND q.purpose = ? ORDER BY s.request_id, s.idx",
             (step, purpose),
         )
-        found: dict[SampleKey, Sample] = {}
-        for request_id, index, text, finish_reason, data in rows:
-            sample = Sample(request_id, index, unpack_text(text), finish_reason=finish_reason)
-            found[request_id, index] = sample if data is None else with_rollout(sample, data)
-        return found
+        samples: dict[SampleKey, Sample] = {}
+        prompts: dict[str, array[int]] = {}
+        for request_id, index, text, finish_reason, tokens, version, data in rows:
+            rollout = None if data is None else unpack_rollout(data)
+            if rollout is not None:
+                prompt = prompts.setdefault(request_id, rollout.prompt_ids)
+                if prompt == rollout.prompt_ids:  # one copy for the whole group
+                    rollout = replace(rollout, prompt_ids=prompt)
+            samples[request_id, index] = Sample(
+                request_id, index, unpack_text(text), finish_reason, tokens, version, rollout
+            )
+        return samples
 
     def tokens(self, step: int) -> dict[Purpose, int]:
         """Tokens sampled in a step, by purpose."""

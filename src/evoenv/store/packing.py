@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evoenv.records import Sample
+from evoenv.records import Rollout
 
 _COMPRESS_FROM = 128
 """Below this many bytes zlib's own overhead eats what it saves."""
@@ -44,16 +42,16 @@ def unpack_vector(blob: bytes) -> NDArray[np.float32]:
     return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
 
 
-def pack_rollout(sample: Sample) -> bytes:
+def pack_rollout(rollout: Rollout) -> bytes:
     """Token ids, log-probabilities and temperature, to the bit: a resumed update must see what the sampler saw."""
-    reals = array("d", [sample.temperature, *sample.logprobs])
-    parts = (_ints(sample.prompt_ids), _ints(sample.token_ids), reals.tobytes())
+    reals = array("d", [rollout.temperature]) + rollout.logprobs
+    parts = (rollout.prompt_ids.tobytes(), rollout.token_ids.tobytes(), reals.tobytes())
     header = array("I", [len(part) for part in parts]).tobytes()
     return zlib.compress(header + b"".join(parts), 1)
 
 
-def with_rollout(sample: Sample, blob: bytes) -> Sample:
-    """The sample with the tokens that `pack_rollout` kept of it."""
+def unpack_rollout(blob: bytes) -> Rollout:
+    """The rollout that `pack_rollout` kept."""
     raw = zlib.decompress(blob)
     lengths = array("I")
     width = 3 * lengths.itemsize
@@ -62,20 +60,10 @@ def with_rollout(sample: Sample, blob: bytes) -> Sample:
     token_end = prompt_end + lengths[1]
     reals = array("d")
     reals.frombytes(raw[token_end : token_end + lengths[2]])
-    return replace(
-        sample,
-        prompt_ids=_from_ints(raw[width:prompt_end]),
-        token_ids=_from_ints(raw[prompt_end:token_end]),
-        logprobs=tuple(reals[1:]),
-        temperature=reals[0],
-    )
+    return Rollout(_ints(raw[width:prompt_end]), _ints(raw[prompt_end:token_end]), reals[1:], reals[0])
 
 
-def _ints(values: Sequence[int]) -> bytes:
-    return array("i", values).tobytes()
-
-
-def _from_ints(raw: bytes) -> tuple[int, ...]:
+def _ints(raw: bytes) -> array[int]:
     values = array("i")
     values.frombytes(raw)
-    return tuple(values)
+    return values

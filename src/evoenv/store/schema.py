@@ -165,8 +165,17 @@ DELETE FROM decisions WHERE candidate_id IN (SELECT id FROM questions)
 DELETE FROM candidates WHERE id IN (SELECT id FROM questions)
 """
 
+# How many updates the policy had seen when it said this. Before, every step of a trained run had had one update each.
+_VERSIONS = """
+ALTER TABLE samples ADD COLUMN version INTEGER NOT NULL DEFAULT 0
+
+UPDATE samples SET version = step - 1
+  WHERE step > 0 AND EXISTS (SELECT 1 FROM meta WHERE key = 'training' AND value = 'true')
+"""
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = tuple(
-    tuple(script.strip().split("\n\n")) for script in (_FIRST, _TAGS, _EVALUATIONS, _PROVENANCE, _LOOKUPS, _QUESTIONS)
+    tuple(script.strip().split("\n\n"))
+    for script in (_FIRST, _TAGS, _EVALUATIONS, _PROVENANCE, _LOOKUPS, _QUESTIONS, _VERSIONS)
 )
 
 SCHEMA_VERSION = len(MIGRATIONS)

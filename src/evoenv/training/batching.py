@@ -11,6 +11,7 @@ predicts nothing that is trained on, so it is not fed to the model at all.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -28,8 +29,9 @@ CHECKPOINT_ROOM = 8
 def check_vocabulary(rows: Iterable[Row], vocabulary: int) -> None:
     """Refuse tokens that the model does not know, before any work is done."""
     for row in rows:
-        tokens = (*row.prompt_ids, *row.response_ids)
-        if not 0 <= min(tokens) <= max(tokens) < vocabulary:
+        low = min(min(row.prompt_ids), min(row.response_ids))
+        high = max(max(row.prompt_ids), max(row.response_ids))
+        if not 0 <= low <= high < vocabulary:
             raise PolicyError(
                 f"a {row.role} response has a token outside the vocabulary of {vocabulary}; use the model's tokenizer."
             )
@@ -39,7 +41,7 @@ def check_vocabulary(rows: Iterable[Row], vocabulary: int) -> None:
 class Bundle:
     """Responses behind one copy of their prompt."""
 
-    prompt_ids: tuple[int, ...]
+    prompt_ids: array[int]
     rows: tuple[Row, ...]
 
     @property
@@ -56,9 +58,9 @@ def bundle_rows(rows: Iterable[Row], budget: int, *, share_prompts: bool, checkp
     """
     if not share_prompts:
         return [Bundle(row.prompt_ids, (row,)) for row in rows]
-    by_prompt: dict[tuple[int, ...], list[Row]] = {}
+    by_prompt: dict[bytes, list[Row]] = {}
     for row in rows:
-        by_prompt.setdefault(row.prompt_ids, []).append(row)
+        by_prompt.setdefault(row.prompt_ids.tobytes(), []).append(row)
 
     def cost(bundles: Iterable[Bundle]) -> float:
         return sum(
@@ -67,7 +69,8 @@ def bundle_rows(rows: Iterable[Row], budget: int, *, share_prompts: bool, checkp
         )
 
     chosen: list[Bundle] = []
-    for prompt, members in by_prompt.items():
+    for members in by_prompt.values():
+        prompt = members[0].prompt_ids
         sizes = [row.fed_tokens for row in members]
         rooms = (budget, budget * CHECKPOINT_ROOM) if checkpointing else (budget,)
         plans = [

@@ -27,6 +27,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from evoenv.objective import ResponseWeight, Row
+from evoenv.records import Rollout
 from evoenv.training.attention import PackedRow, packed_attention_installed
 from evoenv.training.batching import Bundle, Layout, bundle_rows, lay_out, pack_bundles, pad_batches
 
@@ -202,7 +203,7 @@ class Scorer:
         weight = ResponseWeight(1.0, 1.0, 0.0)
         shared, other = tokens(3, 6), tokens(5, 4)
         shapes = [(shared, tokens(11, 5)), (shared, tokens(2, 3)), (other, tokens(13, 7))]
-        return [Row("solver", prompt, reply, (0.0,) * len(reply), 0.0, 1.0, weight) for prompt, reply in shapes]
+        return [Row("solver", Rollout.of(prompt, reply, (0.0,) * len(reply)), 0.0, weight) for prompt, reply in shapes]
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 from evoenv.engines.local.prompts import encode_messages
 from evoenv.errors import InputError
 from evoenv.objective import ResponseWeight, Row
+from evoenv.records import Rollout
 from evoenv.warmstart.pairs import Pair, PairSource
 from evoenv.warmstart.recipe import DataRecipe
 
@@ -25,7 +26,7 @@ def encode_pair(pair: Pair, tokenizer: Any, recipe: DataRecipe) -> Row | None:
         return None
     if pair.role in recipe.learn_prompts:
         prompt, response = prompt[:1], (*prompt[1:], *response)
-    return Row(pair.role, prompt, response, (0.0,) * len(response), 0.0, 1.0, UNWEIGHTED)
+    return Row(pair.role, Rollout.of(prompt, response, (0.0,) * len(response)), 0.0, UNWEIGHTED)
 
 
 @dataclass(frozen=True, slots=True)

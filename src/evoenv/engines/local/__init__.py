@@ -6,6 +6,7 @@
     kv        keys and values of the rows being decoded, and the attention that reads them
     decode    the scheduler: prefill once per prompt, decode live rows only, inside a token budget
     plain     the slow sure way, for architectures that `kv` cannot serve
+    sampling  a session: requests join the batch that is being decoded
     policy    LocalPolicy, the Policy port
 
 Import from the submodules: this file stays free of torch.

@@ -7,7 +7,8 @@
 A *unit* is a context with the drafts that continue it. Rows are refilled when a quarter of them is free, so that
 cohorts stay large. Memory is bounded by `budget` cache tokens: rows are admitted with room for an answer of usual
 length, grow when theirs is longer, and if that does not fit, the youngest cohort goes back to the queue with what
-it has written, to be computed again later. The result does not depend on any of this.
+it has written, to be computed again later. Drafts may be added while others are decoded; they queue behind them. The
+result does not depend on any of this.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -41,7 +42,7 @@ LEAST_ROOM = 64
 
 @dataclass(slots=True)
 class Unit:
-    context: tuple[int, ...]
+    context: Sequence[int]
     drafts: list[Draft]
 
     @property
@@ -60,8 +61,29 @@ class DecodeStats:
     peak_tokens: int = 0
 
 
+class Decoding(Protocol):
+    """Drafts on their way: those of one sampling session."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a draft is unfinished."""
+
+    def add(self, groups: Sequence[Sequence[Draft]]) -> None:
+        """Queue drafts, the drafts of one prompt as one group, behind those that wait already."""
+
+    def advance(self) -> list[Draft]:
+        """Decode one token for all rows that there is room for; the drafts that are finished now."""
+
+
+class Decoder(Protocol):
+    stats: DecodeStats
+
+    def begin(self) -> Decoding:
+        """Start with nothing to decode."""
+
+
 def plan_units(drafts: Sequence[Sequence[Draft]], max_rows: int) -> deque[Unit]:
-    """Longest work first, so that no straggler starts last; equal prompts lengths side by side."""
+    """Order drafts that come together: longest first, so that no straggler starts last; equal prompts side by side."""
     units = [
         Unit(group[0].prompt_ids, list(group[begin : begin + max_rows]))
         for group in drafts
@@ -86,31 +108,15 @@ class CohortDecoder:
 
     # ------------------------------------------------------------------ the loop
 
-    def run(self, groups: Sequence[Sequence[Draft]]) -> Iterator[Draft]:
-        """Finished drafts, as they finish."""
-        pending = plan_units(groups, self.max_rows)
-        cohorts: list[Cohort] = []
-        crowded = False
-        while pending or cohorts:
-            finished: list[Draft] = []
-            # After a preemption nobody enters until somebody has left: rows would only push each other out.
-            if not (crowded and cohorts):
-                for units in self._admissions(pending, cohorts):
-                    cohort, done = self._prefill(units, self._room(units))
-                    finished += done
-                    if cohort is not None:
-                        cohorts.append(cohort)
-            if cohorts:
-                crowded |= self._make_room(pending, cohorts)
-                finished += self._step(cohorts)
-                cohorts = [cohort for cohort in cohorts if cohort.rows]
-            if finished:
-                crowded = False
-                self._finished += len(finished)
-                self._finished_tokens += sum(len(draft.tokens) for draft in finished)
-                yield from finished
+    def begin(self) -> CohortDecoding:
+        return CohortDecoding(self)
 
-    def _admissions(self, pending: deque[Unit], cohorts: Sequence[Cohort]) -> Iterator[list[Unit]]:
+    def count(self, finished: Sequence[Draft]) -> None:
+        """Remember how long answers get: `room` guesses from it."""
+        self._finished += len(finished)
+        self._finished_tokens += sum(len(draft.tokens) for draft in finished)
+
+    def admissions(self, pending: deque[Unit], cohorts: Sequence[Cohort]) -> Iterator[list[Unit]]:
         """Sets of units to prefill together now, taken off `pending`."""
         free = self.max_rows - self._rows(cohorts)
         waiting = sum(len(unit.drafts) for unit in pending)
@@ -127,7 +133,7 @@ class CohortDecoder:
                 rows = sum(len(member.drafts) for member in trial)
                 longest = max(len(member.context) for member in trial)
                 shortest = min(len(member.context) for member in trial)
-                trial_cost = longest * len(trial) + rows * self._room(trial)
+                trial_cost = longest * len(trial) + rows * self.room(trial)
                 must_take = idle and not chosen
                 fits = rows <= free and used + trial_cost <= self.budget
                 alike = longest * len(trial) <= PREFILL_TOKENS and longest - shortest <= PADDING_SHARE * longest + 8
@@ -146,18 +152,18 @@ class CohortDecoder:
 
     def _shrink_to_budget(self, unit: Unit, pending: deque[Unit]) -> None:
         """A group too large for an empty cache is cut: one row always fits, `prompts.check_fits` saw to that."""
-        rows = max(1, (self.budget - len(unit.context)) // max(1, self._room([unit])))
+        rows = max(1, (self.budget - len(unit.context)) // max(1, self.room([unit])))
         if rows < len(unit.drafts):
             pending.appendleft(Unit(unit.context, unit.drafts[rows:]))
             unit.drafts = unit.drafts[:rows]
 
-    def _room(self, units: Sequence[Unit]) -> int:
+    def room(self, units: Sequence[Unit]) -> int:
         """Columns to give each row at first: a quarter more than answers took so far, never more than they may take."""
         usual = int(1.25 * self._finished_tokens / self._finished) + 16 if self._finished else FIRST_GUESS
         return min(max(unit.most for unit in units), max(usual, LEAST_ROOM))
 
     @torch.inference_mode()
-    def _make_room(self, pending: deque[Unit], cohorts: list[Cohort]) -> bool:
+    def make_room(self, pending: deque[Unit], cohorts: list[Cohort]) -> bool:
         """Let every cohort hold one more token, sending the youngest rows back to the queue where memory ends.
 
         True if any had to go.
@@ -194,7 +200,7 @@ class CohortDecoder:
     # ------------------------------------------------------------------ forward passes
 
     @torch.inference_mode()
-    def _prefill(self, units: Sequence[Unit], room: int) -> tuple[Cohort | None, list[Draft]]:
+    def prefill(self, units: Sequence[Unit], room: int) -> tuple[Cohort | None, list[Draft]]:
         """Compute each context once, draw the first token of every draft, and open a cohort for them."""
         lengths = [len(unit.context) for unit in units]
         longest = max(lengths)
@@ -225,7 +231,7 @@ class CohortDecoder:
         return cohort, done
 
     @torch.inference_mode()
-    def _step(self, cohorts: Sequence[Cohort]) -> list[Draft]:
+    def step(self, cohorts: Sequence[Cohort]) -> list[Draft]:
         """One token for every live row."""
         drafts = [draft for cohort in cohorts for draft in cohort.drafts]
         cache = CohortCache(cohorts)
@@ -264,6 +270,42 @@ class CohortDecoder:
         )
         pairs = zip(drafts, tokens.tolist(), logprobs.tolist(), strict=True)
         return [draft for draft, token, logprob in pairs if draft.accept(token, logprob)]
+
+
+class CohortDecoding:
+    """The loop over one session's drafts."""
+
+    def __init__(self, decoder: CohortDecoder) -> None:
+        self._decoder = decoder
+        self._pending: deque[Unit] = deque()
+        self._cohorts: list[Cohort] = []
+        self._crowded = False
+        """Rows had to leave for want of memory, and none has finished since."""
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._pending or self._cohorts)
+
+    def add(self, groups: Sequence[Sequence[Draft]]) -> None:
+        self._pending.extend(plan_units(groups, self._decoder.max_rows))
+
+    def advance(self) -> list[Draft]:
+        decoder, finished = self._decoder, list[Draft]()
+        # After a preemption nobody enters until somebody has left: rows would only push each other out.
+        if not (self._crowded and self._cohorts):
+            for units in decoder.admissions(self._pending, self._cohorts):
+                cohort, done = decoder.prefill(units, decoder.room(units))
+                finished += done
+                if cohort is not None:
+                    self._cohorts.append(cohort)
+        if self._cohorts:
+            self._crowded |= decoder.make_room(self._pending, self._cohorts)
+            finished += decoder.step(self._cohorts)
+            self._cohorts = [cohort for cohort in self._cohorts if cohort.rows]
+        if finished:
+            self._crowded = False
+            decoder.count(finished)
+        return finished
 
 
 def _innermost(model: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from evoenv.records import FinishReason, Request, Sample, derive_seed
+from evoenv.records import FinishReason, Request, Rollout, Sample, derive_seed
 
 
 class TextRules:
@@ -54,7 +54,7 @@ class Draft:
         "tokens",
     )
 
-    def __init__(self, request: Request, index: int, prompt_ids: tuple[int, ...], rules: TextRules) -> None:
+    def __init__(self, request: Request, index: int, prompt_ids: Sequence[int], rules: TextRules) -> None:
         self.request = request
         self.index = index
         self.prompt_ids = prompt_ids
@@ -102,20 +102,14 @@ class Draft:
         found = [at for stop in stops if (at := text.find(stop)) >= 0]
         return min(found, default=None)
 
-    def sample(self) -> Sample:
-        """The record: all tokens that were sampled, and the text before any stop string and without end tokens."""
+    def sample(self, version: int) -> Sample:
+        """The record: the text before any stop string and without end tokens; the rollout has all that was drawn."""
         assert self.finish_reason is not None
         tokens = self.tokens[:-1] if self.tokens[-1] in self._ends else self.tokens
         text = self.rules.decode(tokens)
         if self.finish_reason == "stop" and self.tokens[-1] not in self._ends:
             text = text[: self._stop_position()]
-        return Sample(
-            request_id=self.request.id,
-            index=self.index,
-            text=text,
-            prompt_ids=self.prompt_ids,
-            token_ids=tuple(self.tokens),
-            logprobs=tuple(self.logprobs),
-            finish_reason=self.finish_reason,
-            temperature=self.request.temperature or 1.0,
-        )
+        rollout = None
+        if self.request.trains:
+            rollout = Rollout.of(self.prompt_ids, self.tokens, self.logprobs, self.request.temperature or 1.0)
+        return Sample(self.request.id, self.index, text, self.finish_reason, len(self.tokens), version, rollout)

@@ -7,6 +7,7 @@ still computed once per group and finished rows still leave the batch; only prom
 from __future__ import annotations
 
 import inspect
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -29,22 +30,19 @@ class PlainDecoder:
         parameters = inspect.signature(_innermost(model).forward).parameters
         self._cache_name = "past_key_values" if "past_key_values" in parameters else "cache_params"
 
-    def run(self, groups: Sequence[Sequence[Draft]]) -> Iterator[Draft]:
-        """Finished drafts, as they finish."""
-        for unit in plan_units(groups, self.max_rows):
-            rows = max(1, self.budget // (len(unit.context) + unit.most))
-            for begin in range(0, len(unit.drafts), rows):
-                yield from self._decode(Unit(unit.context, unit.drafts[begin : begin + rows]))
+    def begin(self) -> PlainDecoding:
+        return PlainDecoding(self)
 
-    def _decode(self, unit: Unit) -> Iterator[Draft]:
+    def decode(self, unit: Unit) -> Iterator[list[Draft]]:
+        """After each token, the drafts that it has finished."""
         with torch.inference_mode():
             cache = DynamicCache(config=self.model.config)
-            logits = self._forward(torch.tensor([unit.context], device=self._device), cache)
+            logits = self._forward(torch.tensor([list(unit.context)], device=self._device), cache)
             rows = len(unit.drafts)
             self._select(cache, torch.zeros(rows, dtype=torch.long, device=self._device))
             finished = CohortDecoder._draw(logits.expand(rows, -1), unit.drafts)
         self.stats.prefill_tokens += len(unit.context)
-        yield from finished
+        yield finished
         drafts = unit.drafts
         while True:
             live = [row for row, draft in enumerate(drafts) if draft.finish_reason is None]
@@ -58,7 +56,7 @@ class PlainDecoder:
                 finished = CohortDecoder._draw(self._forward(tokens, cache), drafts)
             self.stats.steps += 1
             self.stats.decode_rows += len(drafts)
-            yield from finished
+            yield finished
 
     def _forward(self, input_ids: Tensor, cache: Any) -> Tensor:
         if self.model.training:
@@ -77,3 +75,30 @@ class PlainDecoder:
     def _select(cache: Any, rows: Tensor) -> None:
         for layer in cache.layers:
             layer.reorder_cache(rows)
+
+
+class PlainDecoding:
+    """The loop over one session's drafts."""
+
+    def __init__(self, decoder: PlainDecoder) -> None:
+        self._decoder = decoder
+        self._pending: deque[Unit] = deque()
+        self._current: Iterator[list[Draft]] | None = None
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._pending) or self._current is not None
+
+    def add(self, groups: Sequence[Sequence[Draft]]) -> None:
+        for unit in plan_units(groups, self._decoder.max_rows):
+            rows = max(1, self._decoder.budget // (len(unit.context) + unit.most))
+            for begin in range(0, len(unit.drafts), rows):
+                self._pending.append(Unit(unit.context, unit.drafts[begin : begin + rows]))
+
+    def advance(self) -> list[Draft]:
+        if self._current is None:
+            self._current = self._decoder.decode(self._pending.popleft())
+        finished = next(self._current, None)
+        if finished is None:
+            self._current = None
+        return finished or []

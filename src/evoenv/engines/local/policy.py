@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from evoenv.config import ModelConfig, TrainingConfig
-from evoenv.engines.local.decode import MAX_ROWS, CohortDecoder, DecodeStats
-from evoenv.engines.local.draft import Draft, TextRules
+from evoenv.engines.checkpoints import CheckpointFolder
+from evoenv.engines.local.decode import MAX_ROWS, CohortDecoder, Decoder, DecodeStats
+from evoenv.engines.local.draft import TextRules
 from evoenv.engines.local.plain import PlainDecoder
 from evoenv.engines.local.prompts import check_fits, encode_messages
+from evoenv.engines.local.sampling import LocalSampling
 from evoenv.engines.local.selfcheck import supports_cohorts
-from evoenv.engines.requests import check_requests, wanted_indices
+from evoenv.engines.requests import check_requests
 from evoenv.errors import PolicyError
 from evoenv.models.resolve import (
     context_length,
@@ -24,9 +27,13 @@ from evoenv.models.resolve import (
     resolve_model,
 )
 from evoenv.objective import Batch
-from evoenv.records import Message, Request, Sample
+from evoenv.ports import Policy
+from evoenv.records import Message, Request
 
 log = logging.getLogger(__name__)
+
+REMEMBERED_PROMPTS = 512
+"""A prompt is encoded when its length is asked for, when its request is checked and when it is sampled."""
 
 
 class Learner(Protocol):
@@ -42,11 +49,11 @@ class Learner(Protocol):
     def load(self, directory: Path) -> None: ...
 
 
-class LocalPolicy:
+class LocalPolicy(Policy):
     """A causal language model on this machine.
 
-    Sampling is exact: `token_ids` are what was drawn, end token included; `logprobs` are the model's at the sampling
-    temperature, before top-p; `text` ends before a stop string and holds no special tokens.
+    Sampling is exact: a rollout's tokens are what was drawn, end token included; its log-probabilities are the
+    model's at the sampling temperature, before top-p; `text` ends before a stop string and holds no special tokens.
     """
 
     def __init__(
@@ -58,17 +65,24 @@ class LocalPolicy:
         batch_tokens: int = 65536,
         max_rows: int = MAX_ROWS,
         end_ids: Sequence[int] | None = None,
+        checkpoints: Path | None = None,
     ) -> None:
         """`end_ids`: tokens that end an answer; by default what the tokenizer and the generation settings say."""
         self.learner = learner
         self.model = learner.model if learner is not None else model
         self.tokenizer = tokenizer
         self.batch_tokens = batch_tokens
-        self._rules = TextRules(tokenizer, end_token_ids(model, tokenizer) if end_ids is None else end_ids)
-        self._context = context_length(model)
-        self._weights_version = 0
+        self.rules = TextRules(tokenizer, end_token_ids(model, tokenizer) if end_ids is None else end_ids)
+        self.weights = 0
+        """Changes whenever the weights do: samples of two models must not be mixed."""
         kind = CohortDecoder if supports_cohorts(self.model) else PlainDecoder
-        self._decoder: CohortDecoder | PlainDecoder = kind(self.model, budget=batch_tokens, max_rows=max_rows)
+        self.decoder: Decoder = kind(self.model, budget=batch_tokens, max_rows=max_rows)
+        self.encode: Callable[[tuple[Message, ...]], tuple[int, ...]] = lru_cache(maxsize=REMEMBERED_PROMPTS)(
+            partial(encode_messages, tokenizer)
+        )
+        """The chat template's rendering of some turns as token ids."""
+        self._context = context_length(model)
+        self._checkpoints = CheckpointFolder(checkpoints)
 
     @classmethod
     def open(
@@ -76,10 +90,14 @@ class LocalPolicy:
         config: ModelConfig,
         training: TrainingConfig | None = None,
         *,
+        checkpoints: Path | None = None,
         seed: int = 0,
         progress: bool = True,
     ) -> LocalPolicy:
-        """Resolve, load and, with `training`, make ready to learn; without it the policy only samples."""
+        """Resolve, load and, with `training`, make ready to learn; without it the policy only samples.
+
+        `checkpoints` is the directory for what is saved; a policy without one can neither save nor load.
+        """
         path = resolve_model(config.name, progress=progress)
         device = resolve_device(config.device)
         tokenizer = load_tokenizer(path)
@@ -91,50 +109,67 @@ class LocalPolicy:
             learner = Trainer(model, tokenizer, training, device=device, seed=seed)
         # Two cores are busy with 64 rows; a GPU is not.
         max_rows = MAX_ROWS if device.type == "cpu" else 4 * MAX_ROWS
-        return cls(model, tokenizer, learner=learner, batch_tokens=config.sample_batch_tokens, max_rows=max_rows)
+        return cls(
+            model,
+            tokenizer,
+            learner=learner,
+            batch_tokens=config.sample_batch_tokens,
+            max_rows=max_rows,
+            checkpoints=checkpoints,
+        )
 
     @property
     def trainable(self) -> bool:
         return self.learner is not None
 
     @property
+    def exact_replay(self) -> bool:
+        """On a CPU; the kernels of other devices add in whatever order suits them."""
+        return bool(next(self.model.parameters()).device.type == "cpu")
+
+    @property
+    def version(self) -> int:
+        return 0 if self.learner is None else self.learner.step
+
+    @property
     def stats(self) -> DecodeStats:
         """What sampling has cost so far."""
-        return self._decoder.stats
+        return self.decoder.stats
 
     def prompt_tokens(self, messages: Sequence[Message]) -> int:
         """How long these turns are as the model sees them, chat template included."""
-        return len(encode_messages(self.tokenizer, messages))
+        return len(self.encode(tuple(messages)))
 
-    def sample(self, requests: Sequence[Request]) -> Iterator[Sample]:
-        """Check every request now, then decode as the result is iterated over."""
+    def check(self, requests: Sequence[Request]) -> None:
         check_requests(requests)
-        groups = []
         for request in requests:
-            prompt_ids = encode_messages(self.tokenizer, request.messages)
-            check_fits(request, len(prompt_ids), self._context, self.batch_tokens)
-            groups.append([Draft(request, index, prompt_ids, self._rules) for index in wanted_indices(request)])
-        return self._samples(groups, self._weights_version)
+            check_fits(request, len(self.encode(request.messages)), self._context, self.batch_tokens)
 
-    def _samples(self, groups: list[list[Draft]], version: int) -> Iterator[Sample]:
-        for draft in self._decoder.run(groups):
-            yield draft.sample()
-            if version != self._weights_version:
-                # Half of a group from each of two models would make its log-probabilities lies.
-                raise PolicyError("the weights changed while samples were being drawn; finish iterating before update")
+    def sampling(self) -> LocalSampling:
+        return LocalSampling(self)
 
     def update(self, batch: Batch) -> Mapping[str, float]:
         learner = self._learner("update")
-        self._weights_version += 1
+        self.weights += 1
         return learner.update(batch)
 
-    def save(self, directory: Path) -> None:
-        self._learner("save").save(directory)
+    def save(self) -> str:
+        learner = self._learner("save")
+        reference = self._checkpoints.reference(learner.step)
+        learner.save(self._checkpoints.path(reference))
+        return reference
 
-    def load(self, directory: Path) -> None:
+    def load(self, reference: str) -> None:
         learner = self._learner("load")
-        self._weights_version += 1
-        learner.load(directory)
+        path = self._checkpoints.path(reference)
+        self.weights += 1
+        learner.load(path)
+
+    def drop(self, reference: str) -> None:
+        self._checkpoints.drop(reference)
+
+    def saved(self) -> list[str]:
+        return self._checkpoints.saved()
 
     def close(self) -> None:
         """Nothing outlives the object: memory goes with it."""
