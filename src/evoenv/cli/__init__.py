@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "envs": ("evoenv.cli.envs", "list environments"),
     "compare": ("evoenv.cli.compare", "curricula side by side: same model, compute and seeds; one table and figures"),
     "eval": ("evoenv.cli.eval", "accuracy with confidence intervals, on environments or benchmark files"),
+    "audit": ("evoenv.cli.audit", "verdicts with evidence that can be replayed, on somebody else's environments"),
     "audit-review": ("evoenv.cli.audit_review", "how well the reviewer tells sound environments from buggy ones"),
     "report": ("evoenv.cli.report", "figures and one self-contained HTML file of a run"),
     "export": ("evoenv.cli.export", "write a pool for another project: verl, TRL, verifiers, data sets, …"),

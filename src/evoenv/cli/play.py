@@ -16,6 +16,7 @@ from evoenv.environment.answers import extract_answer
 from evoenv.environment.files import find_controller, read_controller, read_source, short
 from evoenv.environment.seeds import SEED_NAMES, seed_source
 from evoenv.errors import InputError
+from evoenv.exchange.checking import allowed_modules
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +28,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--difficulty", type=int, default=1, metavar="LEVEL")
     parser.add_argument(
         "--answer", metavar="TEXT", help="score this answer (bare, or a whole response with <answer>…</answer>)"
+    )
+    parser.add_argument(
+        "--allow-module",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="let the environment import this module too (trusted code only); may be repeated",
     )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     add_environment_options(parser)
@@ -54,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(f"--seed is {arguments.seed}; expected 0 ≤ seed < 2^63")
     name, source, path = find_environment(arguments.environment)
     controller = read_controller(arguments.controller or (find_controller(path) if path else None))
-    with open_sandbox(allow_degraded=arguments.allow_degraded) as sandbox:
+    modules = allowed_modules(arguments.allow_module)
+    with open_sandbox(allow_degraded=arguments.allow_degraded, modules=modules) as sandbox:
         worker = sandbox.open(source, controller=controller, parameters=parse_parameters(arguments.parameters))
         if worker.failure is not None:
             raise InputError(f"{name}: {worker.failure.message}; `evoenv validate` says more")

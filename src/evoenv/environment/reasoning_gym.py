@@ -24,6 +24,8 @@ from evoenv.sandbox.host import Failed, Sandbox
 
 MODULE = "reasoning_gym"
 LICENCE = "Apache-2.0"
+NOT_ALONE = ("composite",)
+"""Mixes other data sets, which its user has to name."""
 MOST_LEVELS = 8
 TRIED = 3
 """Seeds at each level: if all of them raise an error the level is left out."""
@@ -180,10 +182,34 @@ def dataset_source(name: str, levels: Levels) -> str:
 
 def level_count(source: str) -> int | None:
     """How many levels an imported data set has; None if the source does not say."""
+    levels = _constant(source, "LEVELS")
+    return len(levels) if isinstance(levels, list) else None
+
+
+def left_out(source: str) -> dict[int, str]:
+    """Levels of the curriculum that an imported data set does without, each with the reason."""
+    reasons = _constant(source, "LEFT_OUT")
+    return reasons if isinstance(reasons, dict) else {}
+
+
+def _constant(source: str, name: str) -> Any:
     for node in ast.parse(source).body:
-        if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == ["LEVELS"]:
-            return len(node.value.elts) if isinstance(node.value, ast.List) else None
+        if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == [name]:
+            try:
+                return ast.literal_eval(node.value)
+            except ValueError:
+                return None
     return None
+
+
+def version() -> str:
+    """The version of the library that is installed."""
+    return metadata.version(MODULE)
+
+
+def all_names() -> list[str]:
+    """Every data set that can be drawn from by itself."""
+    return [name for name in sorted(_factory().DATASETS) if name not in NOT_ALONE]
 
 
 def title(name: str) -> str:

@@ -1,0 +1,168 @@
+"""Judge every set of a suite on all cores, and keep each verdict as soon as it is there.
+
+`verdicts.jsonl` has one line per verdict; an audit that is started again goes on after the last one. A set on which
+the machine could not decide is not kept: the next start tries it again.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from evoenv import __version__
+from evoenv.errors import InputError, MachineTooSlow
+from evoenv.records import Finding, ValidationReport
+from evoenv.sandbox.host import DEFAULT_IMPORTS, Sandbox
+from evoenv.suite_audit.suites import Member, Source
+from evoenv.validation.validate import validate
+
+VERDICTS = "verdicts.jsonl"
+SOURCES = "sources"
+LONGEST_ANSWER = 2000
+"""Characters of an answer that a command line is written for."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found out about one set; plain values only, as they stand in `verdicts.jsonl`."""
+
+    name: str
+    key: str
+    layer: int | None
+    """None: the machine could not decide."""
+    family: str | None
+    findings: tuple[dict[str, str], ...]
+    """code, message, hint, and `replay`: a command line that shows it ("" if there is none)."""
+    instance_space: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...]
+    play: str
+    """The command that shows an instance."""
+    cpu_seconds: float
+    version: str = __version__
+
+    @property
+    def outcome(self) -> str:
+        """`passed`, `refused`, `undecided`, or `not judged` if it needs modules that were not allowed."""
+        if self.layer is None:
+            return "undecided"
+        if self.layer == 5:
+            return "passed"
+        codes = {one["code"] for one in self.findings}
+        return "not judged" if codes and codes <= {"L1.import"} else "refused"
+
+
+def audit(
+    members: Sequence[Member],
+    sandbox: Sandbox,
+    directory: Path,
+    *,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> list[Verdict]:
+    """The verdict on every member, in their order; those that `directory` holds already are not judged again."""
+    names = Counter(member.name for member in members)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise InputError(f"the suite has {names[twice[0]]} sets called {twice[0]!r}; expected one of each name")
+    (directory / SOURCES).mkdir(parents=True, exist_ok=True)
+    known = read_verdicts(directory)
+    lock = threading.Lock()
+    done = 0
+
+    def judge(member: Member) -> Verdict:
+        nonlocal done
+        kept = known.get(member.name)
+        verdict = kept if kept is not None and kept.key == member.key else judge_member(member, sandbox, directory)
+        with lock:
+            if verdict is not kept and verdict.layer is not None:
+                with (directory / VERDICTS).open("a", encoding="utf-8") as lines:
+                    lines.write(json.dumps(asdict(verdict), ensure_ascii=False) + "\n")
+            done += 1
+            if progress is not None:
+                progress(done, len(members))
+        return verdict
+
+    with ThreadPoolExecutor(max(1, workers or sandbox.workers)) as threads:
+        return list(threads.map(judge, members))
+
+
+def read_verdicts(directory: Path) -> dict[str, Verdict]:
+    """The verdicts of this version of EvoEnv by name, the latest of each; a line that was cut off is left out."""
+    found: dict[str, Verdict] = {}
+    path = directory / VERDICTS
+    if not path.exists():
+        return found
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            data = json.loads(line)
+            verdict = Verdict(
+                **{**data, **{name: tuple(data[name]) for name in ("findings", "instance_space", "notes")}}
+            )
+        except (ValueError, TypeError, KeyError):
+            continue
+        if verdict.version == __version__:
+            found[verdict.name] = verdict
+    return found
+
+
+def judge_member(member: Member, sandbox: Sandbox, directory: Path) -> Verdict:
+    """Read and validate one set."""
+    source = member.read(sandbox)
+    play = play_command(member, source, directory)
+    if source.problem is not None:
+        return _verdict(member, source, play, ValidationReport(0, (source.problem,)))
+    try:
+        report = validate(
+            source.text, sandbox, allowed_imports=(*DEFAULT_IMPORTS, *source.modules), levels=source.levels
+        )
+    except MachineTooSlow as error:
+        return Verdict(member.name, member.key, None, None, (), (), (*source.notes, str(error)), play, 0.0)
+    return _verdict(member, source, play, report)
+
+
+def _verdict(member: Member, source: Source, play: str, report: ValidationReport) -> Verdict:
+    return Verdict(
+        member.name,
+        member.key,
+        report.layer,
+        report.family,
+        tuple(
+            {"code": one.code, "message": one.message, "hint": one.hint, "replay": replay_command(play, one)}
+            for one in report.findings
+        ),
+        tuple(asdict(space) for space in report.instance_space),
+        source.notes,
+        play,
+        round(report.cpu_seconds, 2),
+    )
+
+
+def play_command(member: Member, source: Source, directory: Path) -> str:
+    """`evoenv play FILE` for one set; writes the file if the suite has none."""
+    path = member.path
+    if path is None:
+        path = directory / SOURCES / f"{member.name}.py"
+        path.write_text(source.text, encoding="utf-8")
+    modules = [f"--allow-module {module}" for module in source.modules]
+    return " ".join(["evoenv play", shlex.quote(str(path)), *modules])
+
+
+def replay_command(play: str, finding: Finding) -> str:
+    """The command line that shows a finding; "" if it cannot be shown by one instance and one answer."""
+    replay = finding.replay
+    if replay is None:
+        return ""
+    line = f"{play} --seed {replay.seed} --difficulty {replay.difficulty}"
+    if replay.answer is None:
+        return line
+    if len(replay.answer) > LONGEST_ANSWER or "\x00" in replay.answer:
+        return ""
+    return f"{line} --answer={shlex.quote(replay.answer)}"
