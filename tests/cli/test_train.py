@@ -168,6 +168,8 @@ def test_a_second_ctrl_c_stops_at_once_and_loses_nothing(tmp_path: Path) -> None
     with Store.open(Path(run)) as store:  # the lock went with the process
         assert store.stage_done(1, "decided")
         assert not store.stage_done(1, "solved")
+        wanted = 64 * store.meta("config")["solver"]["responses_per_prompt"]
+        assert len(store.samples(1, "solve")) < wanted, "it sampled to the end of the stage"
 
 
 @pytest.mark.slow

@@ -117,6 +117,16 @@ def test_the_longest_fenced_python_block_is_the_source(response, source):
     assert extract_source(response) == source
 
 
-@pytest.mark.parametrize("text", ["```\n" * 100_000, "`" * 500_000, "```python " * 50_000, "<think>" * 100_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n" * 100_000,
+        "`" * 500_000,
+        "```python " * 50_000,
+        "```python\n" + "x\n" * 20_000,
+        "<think>" * 100_000,
+    ],
+    ids=["fences", "one fence", "one line", "one block", "thinking"],
+)
 def test_hostile_responses_are_read_in_linear_time(text):
     assert_linear(extract_source, text)
