@@ -1,4 +1,4 @@
-"""How thorough a run is: the inner loop (`pytest`) takes fewer examples than the whole (`./test`, `pytest -m slow`).
+"""How thorough a run is: the inner loop (`pytest`) takes fewer examples than the whole (`./test`, `./test long`).
 
 Hypothesis has no deadlines: on a busy machine a slow example is no failure.
 """
@@ -43,7 +43,7 @@ WHOLE_MODULES = (
 
 
 LONGEST = "stages/test_nano"
-"""Takes minutes: begun last, one core would wait for the other."""
+"""Its tests are the longest: begun last, one core would wait for the other."""
 
 
 @pytest.hookimpl(tryfirst=True)

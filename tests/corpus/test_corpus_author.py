@@ -90,7 +90,7 @@ def test_programs_hardly_repeat() -> None:
     assert len(set(sources)) >= 248
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_five_thousand_indices_give_thousands_of_distinct_programs_and_combinations() -> None:
     author = Author(0, "train")
     programs = [author.compose(index) for index in range(5000)]
@@ -133,7 +133,7 @@ def test_emitted_programs_reach_the_last_layer(sandbox: Sandbox, thorough: bool)
     assert _layers([author.compose_family(family, 0).source for family in sample], sandbox) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.sandbox
 def test_hundreds_of_programs_reach_the_last_layer(sandbox: Sandbox) -> None:
     by_family = Author(7, "all")

@@ -170,7 +170,7 @@ def test_two_curricula_two_seeds_two_steps(undisturbed: Path) -> None:
     assert len(start) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.sandbox
 def test_killed_at_any_moment_a_comparison_goes_on_where_it_was(undisturbed: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
@@ -202,7 +202,7 @@ def _alive(process: int) -> bool:
     return state != "Z"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.sandbox
 def test_a_token_budget_gives_every_curriculum_the_same_and_runs_share_the_cores(tmp_path: Path) -> None:
     output = tmp_path / "out"
@@ -217,7 +217,7 @@ def test_a_token_budget_gives_every_curriculum_the_same_and_runs_share_the_cores
     assert (output / "figures" / "funnel.png").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.sandbox
 def test_a_run_that_fails_is_named_and_the_others_are_kept(tmp_path: Path) -> None:
     output = tmp_path / "out"

@@ -202,7 +202,7 @@ def test_a_run_of_the_tiny_model_has_a_report(tmp_path: Path, capsys):
     assert capsys.readouterr().out.rstrip().endswith("beside it)")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ten_thousand_candidates_give_a_file_that_a_browser_opens(tmp_path: Path):
     large_run(tmp_path / "run", 100, 100)
     report = write_report(tmp_path / "run", pictures=False)
@@ -213,7 +213,7 @@ def test_ten_thousand_candidates_give_a_file_that_a_browser_opens(tmp_path: Path
     assert small.embedded < small.entries
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_list_that_would_be_too_long_keeps_all_that_was_admitted(tmp_path: Path):
     large_run(tmp_path / "run", 50, 450)
     report = write_report(tmp_path / "run", text_budget=0, pictures=False)

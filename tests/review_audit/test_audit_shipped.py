@@ -147,7 +147,7 @@ CHECKS = {"reference": reference, "score": score, "hidden": hidden, "leak": leak
           "saturation": saturation}  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.sandbox
 def test_mechanical_checks_refuse_no_sound_one_and_find_what_the_documents_say() -> None:
     labelled = read_set("shipped")

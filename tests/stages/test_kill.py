@@ -51,11 +51,12 @@ def test_two_undisturbed_runs_are_equal(undisturbed, tmp_path):
     assert contents(tmp_path / "run") == undisturbed[0]
 
 
-def test_fifty_kills_between_any_two_writes_lose_nothing_and_repeat_nothing(undisturbed, tmp_path):
+@pytest.mark.parametrize("kills", [10, pytest.param(50, marks=pytest.mark.long)])
+def test_kills_between_any_two_writes_lose_nothing_and_repeat_nothing(undisturbed, tmp_path, kills):
     reference, ticks = undisturbed
     rng = random.Random(20261115)
     deaths = 0
-    while deaths < 50:
+    while deaths < kills:
         directory = tmp_path / "run"
         points = [rng.randrange(1, ticks // 4)]
         while drive(directory, points[-1]) is None:

@@ -43,7 +43,7 @@ def test_mutants_are_judged_and_leave_nothing_behind(thorough: bool) -> None:
     assert len(set(layers)) >= 3, "mutations should fail at several layers"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.sandbox
 def test_hundreds_of_mutants_are_judged_and_leave_nothing_behind() -> None:
     run(range(2))

@@ -24,7 +24,7 @@ SCALED_DOWN = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.model
 @pytest.mark.timeout(600)
 def test_a_scaled_down_nano_learns_to_write_environments(tmp_path: Path) -> None:
