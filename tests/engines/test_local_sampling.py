@@ -153,7 +153,7 @@ def test_scheduling_never_changes_what_is_sampled(
     monkeypatch.setattr(decode, "LEAST_ROOM", 4)
     monkeypatch.setattr(kv, "_BLOCK", 4)
     shapes = data.draw(
-        st.lists(st.tuples(st.integers(1, 60), st.integers(1, 4), st.integers(1, 40)), min_size=1, max_size=6)
+        st.lists(st.tuples(st.integers(1, 40), st.integers(1, 3), st.integers(1, 24)), min_size=1, max_size=5)
     )
     requests = [
         ask(f"r{n}", "z" * width, count=count, max_tokens=length, seed=n)

@@ -64,15 +64,15 @@ def test_the_next_update_after_load_gives_the_same_bits(settings: dict[str, Any]
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 2])
 def test_a_killed_run_ends_with_the_weights_of_an_uninterrupted_one(rank: int, tmp_path: Path) -> None:
-    def run(mode: str) -> subprocess.CompletedProcess[str]:
-        script = Path(__file__).with_name("resume_run.py")
-        command = [sys.executable, str(script), str(tmp_path / "checkpoint"), str(rank), mode]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
-    whole, killed, resumed = (run(mode) for mode in ("whole", "killed", "resumed"))
-    assert whole.returncode == 0, whole.stderr
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert resumed.stdout == whole.stdout != ""
+    script = Path(__file__).with_name("resume_run.py")
+    command = [sys.executable, str(script), str(tmp_path), str(rank)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    ends = json.loads(done.stdout)
+    assert ends == {"whole": 0, "killed": -signal.SIGKILL, "resumed": 0}, done.stderr
+    whole, resumed = ((tmp_path / f"{mode}.hash").read_text() for mode in ("whole", "resumed"))
+    assert resumed == whole != ""
+    assert not (tmp_path / "killed.hash").exists()
 
 
 def test_random_states_come_back(tmp_path: Path) -> None:
