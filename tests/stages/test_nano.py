@@ -1,22 +1,29 @@
-"""The loop with the shipped policy: real candidates, real admissions, real learning, in minutes on two cores."""
+"""The loop with the shipped policy: real candidates, real admissions, real learning.
+
+Two steps show that the update goes the right way; that both roles become better takes minutes, and is `long`.
+"""
 
 from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 
+import torch
+
 from evoenv.config import load_config
 from evoenv.engines.local.policy import LocalPolicy
 from evoenv.evaluation import environment_suite, evaluate
 from evoenv.models.embedder import MiniLMEmbedder
 from evoenv.models.resolve import NANO_DIRECTORY, resolve_model
+from evoenv.objective import Batch, group_advantages
 from evoenv.presets import preset
+from evoenv.records import Group, Rollout
 from evoenv.run import advance, create, prepare
 from evoenv.sandbox.host import Sandbox
 from evoenv.stages.admitting import decide
@@ -24,7 +31,7 @@ from evoenv.stages.judgement import judge
 from evoenv.stages.synthesis import synthesise
 from evoenv.store.store import Store
 
-pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slow, pytest.mark.model]
 
 STEPS = 14
 BEYOND_NOISE = 2.0
@@ -35,6 +42,10 @@ SMALL_POOL = ["novelty.gate=0.65", "pool.rotate_every=100"]
 SETTINGS = [
     *SMALL_POOL, f"run.steps={STEPS}", "run.seed=1", "run.checkpoint_every=100", "generator.prompts=6",
     "solver.prompts=24", "training.warmup_steps=3",
+]  # fmt: skip
+FEW_STEPS = [
+    *SMALL_POOL, "run.steps=2", "run.seed=1", "run.checkpoint_every=100", "generator.prompts=4", "solver.prompts=12",
+    "calibration.instances=4", "training.warmup_steps=0",
 ]  # fmt: skip
 # Fresh candidates, three prompts for each of the ten originals on average.
 PROBE = [*SMALL_POOL, "run.seed=77", "generator.prompts=30"]
@@ -55,17 +66,41 @@ def sandbox() -> Iterator[Sandbox]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def embedder() -> MiniLMEmbedder:
+    return MiniLMEmbedder(load_config(preset("nano")).novelty.embedder, device="cpu")
+
+
+def test_the_loop_admits_environments_and_an_update_favours_what_earned_more(
+    sandbox: Sandbox, embedder: MiniLMEmbedder, tmp_path: Path
+) -> None:
+    """Run two steps and see what the last update did to its own samples, role by role.
+
+    No chance is in the comparison: the samples are the same before and after, and an update at this rate raises the
+    likelihood of those above their group's mean against the others, whichever samples they are. So the outcome depends
+    on no seed, processor or library. Measured with three seeds: 0.010 to 0.019 a token, and no group against it.
+    """
+    policy = run_loop(tmp_path / "run", FEW_STEPS, sandbox, embedder)
+    check_run(tmp_path / "run", steps=2, admitted=1)
+    for role in ("generator", "solver"):
+        favour = [value for group in policy.learnt if group.role == role for value in favours(policy, group)]
+        assert len(favour) >= 16, f"too few samples of the {role} differ in their rewards"
+        assert statistics.mean(favour) > 0, role
+
+
 # One test, because the run takes minutes and another process would repeat it.
-def test_the_loop_admits_environments_and_both_roles_become_better(sandbox: Sandbox, tmp_path: Path) -> None:
-    config = load_config(preset("nano"), overrides=SETTINGS)
-    embedder = MiniLMEmbedder(config.novelty.embedder, device="cpu")
-    start = LocalPolicy.open(config.model, None, seed=0)
-    checkpoints = tmp_path / "run" / "checkpoints"
-    trained = LocalPolicy.open(config.model, config.training, checkpoints=checkpoints, seed=config.run.seed)
-    store, config = create(tmp_path / "run", config)
-    with prepare(store, config, trained, sandbox, embedder) as run:
-        advance(run)
-    check_run(tmp_path / "run")
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_both_roles_become_better_in_the_loop(sandbox: Sandbox, embedder: MiniLMEmbedder, tmp_path: Path) -> None:
+    """Run fourteen steps, and measure each role before and after on the same fresh prompts.
+
+    A fixed seed; rounding differs between processors, and then so do the samples. Measured: 3.2 standard errors for the
+    solver and 3.5 for the generator, more than the two that are asked for and fewer than would hold on any machine:
+    that is why this test is not part of ./test.
+    """
+    start = LocalPolicy.open(load_config(preset("nano")).model, None, seed=0)
+    trained = run_loop(tmp_path / "run", SETTINGS, sandbox, embedder)
+    check_run(tmp_path / "run", steps=STEPS, admitted=3)
 
     # The solver, on fresh instances of the environments that the run ended with.
     suite = environment_suite(f"run:{tmp_path / 'run'}", difficulties=[0], instances=40, seed=5)
@@ -83,6 +118,46 @@ def test_the_loop_admits_environments_and_both_roles_become_better(sandbox: Sand
     assert rise(*rewards) > BEYOND_NOISE, [statistics.mean(values) for values in rewards]
 
 
+class Watched(LocalPolicy):
+    """A policy that keeps the groups of its last update."""
+
+    learnt: tuple[Group, ...] = ()
+
+    def update(self, batch: Batch) -> Mapping[str, float]:
+        self.learnt = batch.groups
+        return super().update(batch)
+
+
+def run_loop(directory: Path, settings: Sequence[str], sandbox: Sandbox, embedder: MiniLMEmbedder) -> Watched:
+    """Train through a whole run."""
+    store, config = create(directory, load_config(preset("nano"), overrides=settings))
+    checkpoints = directory / "checkpoints"
+    policy = Watched.open(config.model, config.training, checkpoints=checkpoints, seed=config.run.seed)
+    assert isinstance(policy, Watched)
+    with prepare(store, config, policy, sandbox, embedder) as run:
+        advance(run)
+    return policy
+
+
+def favours(policy: LocalPolicy, group: Group) -> list[float]:
+    """How much likelier each sample became, by token, times its advantage; empty if all earned the same."""
+    return [
+        advantage * (statistics.mean(token_logprobs(policy, sample.rollout)) - statistics.mean(sample.rollout.logprobs))
+        for advantage, sample in zip(group_advantages(group.rewards), group.samples, strict=True)
+        if advantage and sample.rollout is not None
+    ]
+
+
+def token_logprobs(policy: LocalPolicy, rollout: Rollout) -> list[float]:
+    """What the policy now thinks of each token of a response that was sampled at temperature 1."""
+    ids = torch.tensor([[*rollout.prompt_ids, *rollout.token_ids]])
+    with torch.no_grad():
+        logprobs = policy.model(input_ids=ids, use_cache=False).logits[0].log_softmax(-1)
+    first = len(rollout.prompt_ids)
+    found: list[float] = logprobs[first - 1 : -1].gather(1, ids[0, first:, None]).squeeze(1).tolist()
+    return found
+
+
 PLAIN = {"temperature": 1.0, "top_p": 1.0}
 
 
@@ -94,14 +169,14 @@ def generator_rewards(directory: Path, policy: LocalPolicy, sandbox: Sandbox, em
         return [decision.reward for decision in decide(run, 1, proposed, judge(run, 1, proposed))]
 
 
-def check_run(directory: Path) -> None:
-    """It admitted what the policy wrote, and learnt something in every step."""
+def check_run(directory: Path, *, steps: int, admitted: int) -> None:
+    """Check that the run admitted what the policy wrote, and learnt something in every step."""
     with Store.read(directory) as store:
-        admitted = [record for record in store.environments() if not record.original]
-        assert store.last_step() == STEPS
-        assert len(admitted) >= 3
-        assert {report.layer for step in range(1, STEPS + 1) for report in store.reports(step).values()} >= {0, 5}
-        assert all(record.candidate_id for record in admitted)
+        entered = [record for record in store.environments() if not record.original]
+        assert store.last_step() == steps
+        assert len(entered) >= admitted
+        assert {report.layer for step in range(1, steps + 1) for report in store.reports(step).values()} >= {0, 5}
+        assert all(record.candidate_id for record in entered)
         assert all(value > 0 for _, value in store.metric("groups/kept")), "every step had something to learn from"
         assert all(value == 0 for _, value in store.metric("update/skipped"))
 
