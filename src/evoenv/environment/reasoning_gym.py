@@ -46,15 +46,17 @@ KEPT = {{}}
 
 class {title}(VerifiableEnvironment):
     def item(self, seed, difficulty):
-        """The data set that holds the instance, and the instance; made once, asked for by every score."""
+        """The data set that holds the instance, and the instance, as it was generated last."""
         level = min(difficulty, len(LEVELS) - 1)
-        if (seed, level) not in KEPT:
-            if len(KEPT) >= 600:
-                KEPT.pop(next(iter(KEPT)))
-            # hashed by Random: reasoning-gym adds indices to seeds, so neighbouring ones would share instances
-            mixed = random.Random(seed).getrandbits(31)
-            data = reasoning_gym.create_dataset({name!r}, size=1, seed=mixed, **LEVELS[level])
-            KEPT[seed, level] = data, data[0]
+        return KEPT.get((seed, level)) or self.make(seed, level)
+
+    def make(self, seed, level):
+        # hashed by Random: reasoning-gym adds indices to seeds, so neighbouring ones would share instances
+        mixed = random.Random(seed).getrandbits(31)
+        data = reasoning_gym.create_dataset({name!r}, size=1, seed=mixed, **LEVELS[level])
+        if len(KEPT) >= 600:
+            KEPT.pop(next(iter(KEPT)))
+        KEPT[seed, level] = data, data[0]
         return KEPT[seed, level]
 
     def reference(self, item):
@@ -80,7 +82,7 @@ class {title}(VerifiableEnvironment):
         return entry
 
     def _generate(self, seed, difficulty):
-        _, item = self.item(seed, difficulty)
+        _, item = self.make(seed, min(difficulty, len(LEVELS) - 1))
         return {{"seed": seed, "difficulty": difficulty, "question": item["question"]}}, self.reference(item)
 
     def _prompt_generate(self, z):

@@ -77,4 +77,5 @@ def _entry(entry: EnvironmentEntry, root: Path | None) -> Member:
         source, problem = join_controller(entry.source, entry.controller)
     path = None if root is None or not entry.path else (root / entry.path if root.is_dir() else root)
     name = Path(entry.path).parent.name if Path(entry.path).stem == "environment" else entry.name
-    return Member(name, entry.id, lambda _: Source(source, entry.modules, problem=problem), path)
+    key = " ".join([entry.id, *entry.modules])
+    return Member(name, key, lambda _: Source(source, entry.modules, problem=problem), path)

@@ -137,10 +137,11 @@ def check_changed(wrong: WrongAnswers, family: Family) -> list[Finding]:
         scored = [probe for probe in scored if not probe.negligible]
     accepted = [probe for probe in scored if (probe.score or 0.0) >= FULL]
     if family.compares and accepted:
-        kinds = Counter(probe.kind.partition(":")[2] for probe in accepted)
-        seen = f"{accepted[0].describe()} (reference {kinds.most_common(1)[0][0]}) scores 1"
+        kind = Counter(probe.kind for probe in accepted).most_common(1)[0][0]
+        probe = next(probe for probe in accepted if probe.kind == kind)
+        seen = f"{probe.describe()} (reference {kind.partition(':')[2]}) scores 1"
         seen += f"; {len(accepted)} of {len(scored)} changed references do"
-        return [finding("L5.perturbed-accepted", seen, accepted[0].replay)]
+        return [finding("L5.perturbed-accepted", seen, probe.replay)]
     if family.compares:
         return check_forgiven(wrong.changed)
     everything = scored + [probe for probe in wrong.foreign if probe.score is not None]
