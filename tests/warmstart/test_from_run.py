@@ -86,11 +86,11 @@ def test_modules_allowed_by_name_are_allowed_here_too(tmp_path: Path, capsys: py
     author = Author(3, "basic")
     for index in range(3):
         source = author.compose(index).source.replace(
-            "import random", "import random\nfrom fractions import Fraction", 1
+            "import random", "import random\nfrom colorsys import rgb_to_hsv", 1
         )
-        source = source.replace("rng = random.Random(seed)", "rng = random.Random(int(Fraction(seed)))")
+        source = source.replace("rng = random.Random(seed)", "rng = random.Random(seed + int(rgb_to_hsv(0, 0, 0)[2]))")
         (tmp_path / f"one{index}.py").write_text(source)
-    entries = entries_of(tmp_path, ("fractions",))
+    entries = entries_of(tmp_path, ("colorsys",))
     with Sandbox(modules=modules_of(entries)) as allowing:
         assert len(still_valid(tmp_path, entries, allowing)) == 3
     output = tmp_path / "warm"
