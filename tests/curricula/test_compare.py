@@ -38,7 +38,7 @@ SMALL = ("--preset", "tiny-test", "--suite", "seeds", "--difficulties", "0", "--
         (["--jobs", "0"], "--jobs is 0"),
         (["--samples", "0"], "--samples is 0"),
         (["--instances", "0"], "--instances is 0"),
-        (["--difficulties", "0,0"], "--difficulties is '0,0'"),
+        (["--difficulties", "0,x"], "--difficulties is '0,x'"),
         (["--temperature", "-1"], "--temperature is -1"),
         (["--suite", "nowhere"], "there is no 'nowhere'"),
         (["--suite", "corpus:test"], "no split 'test'"),

@@ -15,7 +15,6 @@ from evaluation_support import ADDING, BROKEN, DYING, solver
 from loop_support import configuration
 
 from evoenv.cli import main
-from evoenv.cli.eval import parse_levels
 from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.evaluation.naming import results_name
 from evoenv.run import create
@@ -86,11 +85,6 @@ def test_what_cannot_run_is_refused_before_any_work(
 def test_a_run_that_is_not_there_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["eval", "--run", str(tmp_path), "--suite", "seeds"]) == 1
     assert "there is no run in" in capsys.readouterr().err
-
-
-def test_levels_are_lists_and_ranges() -> None:
-    assert parse_levels("0,1,2") == (0, 1, 2)
-    assert parse_levels("0-2, 5,5") == (0, 1, 2, 5)
 
 
 def test_suites_have_files_of_their_own() -> None:

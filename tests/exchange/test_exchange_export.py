@@ -10,7 +10,6 @@ import pytest
 from exchange_support import contents, evoenv, lines, one_line
 
 from evoenv.cli import main
-from evoenv.cli.export import parse_levels
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import PoolEntry
 from evoenv.exchange.export import FORMATS, Export, slug
@@ -182,9 +181,7 @@ def test_what_did_not_pass_is_not_exported(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_levels_and_names_are_read_as_they_are_meant() -> None:
-    assert parse_levels("0-3") == (0, 1, 2, 3)
-    assert parse_levels("5, 0,2-3") == (0, 2, 3, 5)
+def test_names_are_read_as_they_are_meant() -> None:
     assert [slug(text) for text in ("My Run!", "2026-run", "ünï", "---")] == [
         "my-run",
         "evoenv-2026-run",

@@ -22,6 +22,8 @@ _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\u
 _OBEYED_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 MAX_PARAMETER_DEPTH = 40
+WIDEST_RANGE = 1000
+"""Levels in one range: more are a slip of the finger."""
 
 
 def print_json(document: Any) -> None:
@@ -48,6 +50,21 @@ def console(stderr: bool = False) -> Console:
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False)
+
+
+def parse_levels(text: str, flag: str = "--difficulties") -> tuple[int, ...]:
+    """Read difficulty levels: `0,1,2` or `0-3`, or both, `0-2,5`; each once, in the order given."""
+    levels: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]{1,6})\s*(?:-\s*([0-9]{1,6})\s*)?", part, re.ASCII)
+        low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not low <= high <= low + WIDEST_RANGE:
+            raise InputError(
+                f"{flag} is {text[:200]!r}; expected levels of 0 or more, the lower one of a range first, "
+                "as 0,1,2 or 0-3"
+            )
+        levels += range(low, high + 1)
+    return tuple(dict.fromkeys(levels))
 
 
 def parse_parameters(text: str | None) -> list[dict[str, Any]] | None:

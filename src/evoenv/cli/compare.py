@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from evoenv.assembly import require_packages
 from evoenv.cli import driving
-from evoenv.cli.common import console, print_json
+from evoenv.cli.common import console, parse_levels, print_json
 from evoenv.comparison.checks import check_plan, require_matplotlib
 from evoenv.comparison.orchestrate import Watcher, run_all
 from evoenv.comparison.plan import (
@@ -71,7 +71,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "problems; may be repeated",
     )
     parser.add_argument("--eval-every", type=int, default=0, metavar="N", help="evaluate every N steps as well")
-    parser.add_argument("--difficulties", default="0,1,2", metavar="0,1,2", help="levels of the suite's instances")
+    parser.add_argument(
+        "--difficulties", default="0,1,2", metavar="L", help="levels of the suite's instances, as 0,1,2 or 0-3"
+    )
     parser.add_argument("--instances", type=int, default=4, metavar="N", help="instances per environment and level")
     parser.add_argument("--programs", type=int, metavar="N", help="corpus programs in all (one of every family)")
     parser.add_argument("--samples", type=int, default=4, metavar="K", help="responses per instance")
@@ -127,7 +129,7 @@ def read_flags(arguments: argparse.Namespace) -> Plan:
         steps=arguments.steps or 0, tokens=arguments.tokens or 0, eval_every=arguments.eval_every,
         evaluation=SuiteSettings(
             suites=tuple(arguments.suites),
-            difficulties=parse_numbers(arguments.difficulties, "--difficulties"),
+            difficulties=parse_levels(arguments.difficulties),
             instances=arguments.instances,
             programs=arguments.programs,
             samples=arguments.samples,

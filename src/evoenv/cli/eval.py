@@ -12,7 +12,7 @@ from rich.table import Table
 
 from evoenv.assembly import require_packages
 from evoenv.cli import driving
-from evoenv.cli.common import console, print_json
+from evoenv.cli.common import console, parse_levels, print_json
 from evoenv.cli.eval_view import ProgressBar, show
 from evoenv.cli.warm_view import ability_rows, compose, open_bar
 from evoenv.durable import write_document, write_lines
@@ -232,17 +232,6 @@ def find_suites(arguments: argparse.Namespace) -> dict[str, Suite]:
             allow_degraded=arguments.allow_degraded,
         )
     return suites
-
-
-def parse_levels(text: str) -> tuple[int, ...]:
-    """`0,1,2` or `0-3`, or both: `0-2,5`."""
-    levels: list[int] = []
-    for part in text.split(","):
-        found = re.fullmatch(r"\s*([0-9]{1,6})(?:-([0-9]{1,6}))?\s*", part, re.ASCII)
-        if found is None or (found[2] is not None and not int(found[1]) <= int(found[2]) <= int(found[1]) + 1000):
-            raise InputError(f"--difficulties is {text!r}; expected levels of 0 or more, as 0,1,2 or 0-3")
-        levels += range(int(found[1]), int(found[2] or found[1]) + 1)
-    return tuple(dict.fromkeys(levels))
 
 
 # --------------------------------------------------------------------------- converting

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 
 from evoenv.assembly import open_sandbox
-from evoenv.cli.common import console, print_json, progress_bar, visible
+from evoenv.cli.common import console, parse_levels, print_json, progress_bar, visible
 from evoenv.cli.exchanging import add_trust_options
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import PoolEntry, modules_of, read_entries
@@ -48,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         if getattr(arguments, flag) < least:
             value = getattr(arguments, flag)
             raise InputError(f"--{flag.replace('_', '-')} is {value}; expected {least} or more")
-    difficulties = parse_levels(arguments.difficulties)
+    difficulties = tuple(sorted(parse_levels(arguments.difficulties)))
     name = slug(arguments.name or arguments.output.absolute().name)
     check_output(arguments.output)
     entries = read_entries(arguments.source, trust=arguments.trust, modules=allowed_modules(arguments.allow_module))
@@ -95,17 +94,3 @@ def report(arguments: argparse.Namespace, chosen: list[PoolEntry], notes: list[s
     what = f"{len(chosen)} environment{'s' if len(chosen) != 1 else ''}"
     screen.print(f"wrote {what} to {visible(str(arguments.output))}", markup=False, soft_wrap=True)
     screen.print(visible(advice), markup=False, soft_wrap=True)
-
-
-def parse_levels(text: str) -> tuple[int, ...]:
-    """`0-3` or `0,2,5`: difficulty levels, in order and without repetition."""
-    levels: set[int] = set()
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d{1,4})(?:\s*-\s*(\d{1,4}))?\s*", part)
-        if match is None:
-            raise InputError(f"--difficulties is {text!r}; expected levels such as 0-3 or 0,2,5")
-        low, high = int(match[1]), int(match[2] or match[1])
-        if high < low:
-            raise InputError(f"--difficulties has {part.strip()!r}; expected the lower level first")
-        levels |= set(range(low, high + 1))
-    return tuple(sorted(levels))
