@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evoenv.admission.calibration import FULLY_RIGHT
+from evoenv.asking import ask_for_missing, keys_of
 from evoenv.errors import InputError, PolicyError
 from evoenv.evaluation.results import Results, SampleResult
 from evoenv.evaluation.statistics import Estimate, estimate, mean_pass_at
@@ -168,28 +170,20 @@ def evaluate(
         done = before = len(wanted & kept.samples.keys())
         if progress is not None:
             progress(done, total)
-        missing = [rest for request in requests if (rest := _rest(request, kept.samples)) is not None]
-        for _ in _graded(policy, opened, missing, kept, sandbox.workers):
+        for _ in _graded(policy, opened, requests, kept, sandbox.workers):
             done += 1
             if progress is not None:
                 progress(done, total)
         return summarise(suite, samples, opened.problems, opened.bad, kept.samples, sampled=done - before)
 
 
-def _rest(request: Request, kept: Mapping[tuple[str, int], SampleResult]) -> Request | None:
-    """The request for what is not kept of it, or None where all is."""
-    left = tuple(index for index in range(request.count) if (request.id, index) not in kept)
-    if len(left) == request.count:
-        return request
-    return replace(request, wanted=left) if left else None
-
-
 def _graded(
     policy: Policy, suite: OpenSuite, requests: Sequence[Request], kept: Results, workers: int
 ) -> Iterator[None]:
-    """Grade samples on threads while others are still being drawn; one item for each that is kept."""
+    """Grade missing samples on threads while others are still being drawn; one item for each that is kept."""
     problems = {problem.id: problem for problem in suite.problems}
-    wanted = {(request.id, index) for request in requests for index in request.wanted or range(request.count)}
+    known = frozenset(kept.samples)  # graders add to it meanwhile
+    drawn = ask_for_missing(partial(_samples, policy), requests, known, "evaluate again: what was given is kept")
 
     def grade(problem: Problem, sample: Sample) -> None:
         if sample.finish_reason == "error":
@@ -201,11 +195,7 @@ def _graded(
     with ThreadPoolExecutor(workers, thread_name_prefix="evoenv-grade") as threads:
         waiting: set[Future[None]] = set()
         try:
-            for sample in _samples(policy, requests):
-                key = (sample.request_id, sample.index)
-                if key not in wanted:  # a policy may draw again what was kept
-                    continue
-                wanted.discard(key)
+            for sample in drawn:
                 waiting.add(threads.submit(grade, problems[sample.request_id], sample))
                 enough = len(waiting) < WAITING_PER_WORKER * workers
                 finished, waiting = wait(waiting, timeout=0 if enough else None, return_when=FIRST_COMPLETED)
@@ -217,21 +207,16 @@ def _graded(
                 for future in finished:
                     future.result()
                     yield
+        except PolicyError:
+            wait(waiting)  # what was given is kept
+            raise
         finally:
             for future in waiting:
                 future.cancel()
-    if wanted:
-        name, index = min(wanted)
-        raise PolicyError(
-            f"the policy left {len(wanted)} samples out, the first is number {index} of {name}; "
-            "evaluate again: what was given is kept"
-        )
 
 
 def _samples(policy: Policy, requests: Sequence[Request]) -> Iterator[Sample]:
-    """What the policy says; prompts that do not fit it are failed samples, unless none fits."""
-    if not requests:
-        return
+    """Yield what the policy says; prompts that do not fit it are failed samples, unless none fits."""
     try:
         stream = policy.sample(requests)
     except PolicyError as refusal:
@@ -239,8 +224,8 @@ def _samples(policy: Policy, requests: Sequence[Request]) -> Iterator[Sample]:
         if not fitting:
             raise refusal
         for request in refused:
-            for index in request.wanted or range(request.count):
-                yield Sample(request.id, index, "", finish_reason="error")
+            for request_id, index in keys_of(request):
+                yield Sample(request_id, index, "", finish_reason="error")
         stream = policy.sample(fitting)
     yield from stream
 

@@ -1,16 +1,15 @@
-"""Ask the mechanical checks and the reviewer about every environment of a set; what is known is not asked again."""
+"""Ask the mechanical checks and the reviewer about every environment of a set; what is kept is not asked again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import replace
 
 from evoenv.admission.review import read_review
+from evoenv.asking import ask_for_missing, keys_of
 from evoenv.config import ReviewConfig
-from evoenv.errors import PolicyError
 from evoenv.ports import Policy
-from evoenv.records import Message, Request, Review, Sample, derive_seed
+from evoenv.records import Message, Request, Review, derive_seed
 from evoenv.review_audit.journal import Journal, Mechanical
 from evoenv.review_audit.labels import Labelled, LabelledSet
 from evoenv.sandbox.host import Sandbox
@@ -23,11 +22,11 @@ TOO_LONG = "(the environment does not fit the reviewer's prompt)"
 
 
 def nobody(done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Report progress to nobody."""
 
 
 def check_mechanically(labelled: LabelledSet, sandbox: Sandbox, kept: Journal, *, progress: Progress = nobody) -> None:
-    """ℓ(e) of every environment, on all cores."""
+    """Find the layer ℓ(e) that every environment reaches, on all cores."""
     missing = [item for item in labelled.items if item.name not in kept.mechanical]
     total = len(labelled.items)
     progress(total - len(missing), total)
@@ -51,58 +50,47 @@ def review_all(
     seed: int = 0,
     progress: Progress = nobody,
 ) -> None:
-    """`config.reviews` reviews of every environment, also of those that the mechanical checks refuse.
+    """Have every environment reviewed `config.reviews` times, also those that the mechanical checks refuse.
 
     What does not fit the reviewer's prompt counts as unparsed, like an answer that was cut off.
     """
     total = len(labelled.items) * config.reviews
-    left = {
-        item.name: tuple(index for index in range(config.reviews) if (item.name, index) not in kept.reviews)
-        for item in labelled.items
-    }
-    done = total - sum(map(len, left.values()))
-    progress(done, total)
     requests: dict[str, Request] = {}
 
     def prepare(item: Labelled) -> None:
-        messages = _messages(item, sandbox, policy, config, level, seed)
-        if messages is None:
-            for index in left[item.name]:
-                kept.add_review(item.name, index, Review("unparseable", TOO_LONG))
-            return
-        requests[item.name] = Request(
+        request = Request(
             id=item.name,
             role="reviewer",
-            messages=messages,
+            messages=_messages(item, sandbox, policy, config, level, seed) or (),
             count=config.reviews,
             temperature=config.temperature,
             max_tokens=config.max_tokens,
             seed=derive_seed("audit-review", seed, item.name),
-            wanted=left[item.name],
         )
+        if request.messages:
+            requests[item.name] = request
+            return
+        for key in keys_of(request):
+            if key not in kept.reviews:
+                kept.add_review(*key, Review("unparseable", TOO_LONG))
 
-    for _ in _on_threads(sandbox, prepare, [item for item in labelled.items if left[item.name]]):
+    def count() -> int:
+        return sum((item.name, index) in kept.reviews for item in labelled.items for index in range(config.reviews))
+
+    progress(count(), total)
+    unfinished = [item for item in labelled.items if len(kept.reviews_of(item.name, config.reviews)) < config.reviews]
+    for _ in _on_threads(sandbox, prepare, unfinished):
         pass
     asked = [requests[item.name] for item in labelled.items if item.name in requests]
-    wanted = {(request.id, index) for request in asked for index in request.wanted}
-    done = total - len(wanted)
-    for sample in _samples(policy, asked):
-        key = (sample.request_id, sample.index)
-        if key in wanted:  # a policy may draw again what was kept
-            wanted.discard(key)
-            kept.add_review(*key, read_review(sample.text, sample.finish_reason))
-            done += 1
-            progress(done, total)
-    if wanted:
-        name, index = min(wanted)
-        raise PolicyError(
-            f"the reviewer left {len(wanted)} reviews out, the first is number {index} of {name}; "
-            "audit again: what was given is kept"
-        )
+    done = count()
+    for sample in ask_for_missing(policy.sample, asked, frozenset(kept.reviews), "audit again: what was given is kept"):
+        kept.add_review(sample.request_id, sample.index, read_review(sample.text, sample.finish_reason))
+        done += 1
+        progress(done, total)
 
 
 def _on_threads(sandbox: Sandbox, work: Callable[[Labelled], None], items: Sequence[Labelled]) -> Iterator[int]:
-    """How many are left, each time that one is done."""
+    """Do the work on threads; yield how many items are left each time that one is done."""
     with ThreadPoolExecutor(sandbox.workers, thread_name_prefix="evoenv-audit") as threads:
         futures = [threads.submit(work, item) for item in items]
         try:
@@ -117,7 +105,7 @@ def _on_threads(sandbox: Sandbox, work: Callable[[Labelled], None], items: Seque
 def _messages(
     item: Labelled, sandbox: Sandbox, policy: Policy, config: ReviewConfig, level: int, seed: int
 ) -> tuple[Message, ...] | None:
-    """What a run would show of this environment; the source alone where it makes no instances."""
+    """The prompt that a run would show of this environment: the source alone if it makes no instances."""
     seeds = (derive_seed("audit", seed, item.name, 0), derive_seed("audit", seed, item.name, 1))
     with sandbox.open(item.source) as worker:
         instances = review_instances(worker, seeds, level)
@@ -125,10 +113,3 @@ def _messages(
     return fitting_review(
         item.source, instances, found, lambda messages: tokens_for(policy, messages), config.max_prompt_tokens
     )
-
-
-def _samples(policy: Policy, requests: Sequence[Request]) -> Iterable[Sample]:
-    if not requests:
-        return ()
-    # A request with all indices wanted is the plain request.
-    return policy.sample([replace(one, wanted=()) if len(one.wanted) == one.count else one for one in requests])
