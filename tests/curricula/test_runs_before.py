@@ -101,16 +101,6 @@ def test_samples_get_the_versions_that_they_were_of(tmp_path: Path, name: str) -
             assert all(sample.tokens == len(sample.rollout.token_ids) for sample in samples if sample.rollout)
 
 
-@pytest.mark.parametrize("name", ["fixed", "r-zero"])
-def test_samples_get_the_versions_that_they_were_of(tmp_path: Path, name: str) -> None:
-    with Store.read(restore(name, tmp_path / "run")) as store:
-        for step in (1, 2):
-            samples = store.samples(step, "solve").values()
-            assert samples
-            assert {sample.version for sample in samples} == {step - 1}
-            assert all(sample.tokens == len(sample.rollout.token_ids) for sample in samples if sample.rollout)
-
-
 def test_a_run_without_questions_keeps_its_candidates(tmp_path: Path) -> None:
     directory = restore("r-zero", tmp_path / "run")
     database = sqlite3.connect(directory / "run.sqlite")

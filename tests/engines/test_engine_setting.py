@@ -22,7 +22,7 @@ def test_a_server_without_an_address_is_refused() -> None:
 
 
 def test_an_unknown_engine_is_refused() -> None:
-    with pytest.raises(ConfigError, match="engine.name"):
+    with pytest.raises(ConfigError, match=r"engine\.name"):
         load_config(overrides=["engine.name=lokal"])
 
 
