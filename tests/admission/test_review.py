@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evoenv.admission.review import parse_verdict, read_review, review_passes
-from evoenv.prompts.review import Probe, latent_table, review_messages
+from evoenv.prompts.review import ScoredAnswer, latent_table, review_messages
 from evoenv.records import Instance, Review
 
 
@@ -118,7 +118,7 @@ def test_latent_table_takes_any_wire_value(latent):
 
 def test_the_prompt_holds_source_instances_reference_table_and_probes():
     source = 'class E:\n    """A fence: ``` and a slot {{probes}}."""\n'
-    probes = [Probe("reference", "4", 1.0), Probe("off by one", "5", 0.0)]
+    probes = [ScoredAnswer("reference", "4", 1.0), ScoredAnswer("off by one", "5", 0.0)]
     (message,) = review_messages(source, [instance("What is 2+2?", {"a": 2, "k": 9}, 4)], probes)
     text = message.content
     assert f"````python\n{source.rstrip()}\n````" in text

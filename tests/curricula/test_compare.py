@@ -18,7 +18,7 @@ from rich.console import Console
 
 from evoenv.cli import main
 from evoenv.cli.compare import open_watcher
-from evoenv.comparison.plan import Plan, RunPlan, SuiteSettings
+from evoenv.comparison.plan import ComparisonPlan, RunPlan, SuiteSettings
 from tests.effort import becomes_true
 
 SMALL = ("--preset", "tiny-test", "--suite", "seeds", "--difficulties", "0", "--instances", "1", "--samples", "2")
@@ -100,7 +100,7 @@ def test_progress_is_shown_as_bars_on_a_terminal_and_as_lines_elsewhere(
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     run = RunPlan(curriculum="fixed", seed=3, config={})
-    plan = Plan(model="m", steps=10, evaluation=SuiteSettings(suites=("seeds",)), runs=(run,))
+    plan = ComparisonPlan(model="m", steps=10, evaluation=SuiteSettings(suites=("seeds",)), runs=(run,))
     page = io.StringIO()
     screen = Console(file=page, force_terminal=terminal, width=140, highlight=False)
     with ExitStack() as stack:

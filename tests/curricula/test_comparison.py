@@ -18,7 +18,7 @@ from loop_support import ORIGINALS, configuration, environment, respond
 from evoenv.comparison import single
 from evoenv.comparison.figures import combine, consistency, funnel, moving_mean, write_figures
 from evoenv.comparison.plan import (
-    Plan,
+    ComparisonPlan,
     RunPlan,
     SuiteSettings,
     continued,
@@ -29,7 +29,7 @@ from evoenv.comparison.plan import (
     write_plan,
 )
 from evoenv.comparison.results import read_runs, write_results
-from evoenv.comparison.series import Run, from_csv, to_csv
+from evoenv.comparison.series import ComparedRun, from_csv, to_csv
 from evoenv.comparison.table import lines_of, mean_of, share, to_markdown
 from evoenv.config import load_config, to_mapping
 from evoenv.corpus import Author, break_program, read_environment
@@ -86,7 +86,7 @@ def test_seeds_measured_at_other_positions_are_compared_in_between_and_no_furthe
 SUITE = "accuracy:held"
 
 
-def some_run(curriculum: str, seed: int, final: float, steps: int = 20) -> Run:
+def some_run(curriculum: str, seed: int, final: float, steps: int = 20) -> ComparedRun:
     """A run as `series` leaves it: a start, a middle and an end that were evaluated."""
     rows = [{"step": 0, "tokens": 0, SUITE: 0.25}]
     for step in range(1, (0 if curriculum == "untrained" else steps) + 1):
@@ -99,16 +99,16 @@ def some_run(curriculum: str, seed: int, final: float, steps: int = 20) -> Run:
         if step in (steps // 2, steps):
             row[SUITE] = 0.25 + (final - 0.25) * step / steps
         rows.append(row)
-    return Run(curriculum, seed, tuple(rows))
+    return ComparedRun(curriculum, seed, tuple(rows))
 
 
 def some_plan(
     *names: str, seeds: tuple[int, ...] = (0, 1), steps: int = 20, suites: tuple[str, ...] = ("held",)
-) -> Plan:
+) -> ComparisonPlan:
     def config(name: str, seed: int) -> dict[str, object]:
         return to_mapping(load_config(overrides=run_settings(name, seed, steps, 0)))
 
-    return Plan(
+    return ComparisonPlan(
         model="tiny-test",
         steps=steps,
         eval_every=10,
@@ -259,7 +259,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripts:
     return scripts
 
 
-def scripted_plan(place: Path, steps: int, *names: str) -> Plan:
+def scripted_plan(place: Path, steps: int, *names: str) -> ComparisonPlan:
     (place / "held").mkdir(exist_ok=True)
     (place / "held" / "Probe.py").write_text(environment("Probe", "origin", 5))
     (place / "train").mkdir(exist_ok=True)
@@ -272,7 +272,7 @@ def scripted_plan(place: Path, steps: int, *names: str) -> Plan:
         layers = to_mapping(configuration(**settings))
         return to_mapping(load_config(layers, overrides=run_settings(name, 0, steps, 0)))
 
-    return Plan(
+    return ComparisonPlan(
         model="scripted",
         steps=steps,
         eval_every=2,

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_support import ATTACKS
 
-from evoenv.prompts.review import Probe, review_messages
+from evoenv.prompts.review import ScoredAnswer, review_messages
 from evoenv.records import Instance
 from evoenv.report.details import TEXT_CUT, collect, cut, read_evidence
 from evoenv.report.page import safe_json
@@ -159,7 +159,7 @@ def test_long_texts_are_cut_and_say_so():
 
 def test_instances_and_probes_are_read_back_out_of_the_review_prompt():
     instance = Instance(7, 2, "Add 1 | 2.\n```\nfenced\n```", {"d": [["a", 3], ["b", "x | y"]]}, 3)
-    probes = [Probe("the reference", "3", 1.0), Probe("changed: plus-one", "it's 4 -> 5", 0.25)]
+    probes = [ScoredAnswer("the reference", "3", 1.0), ScoredAnswer("changed: plus-one", "it's 4 -> 5", 0.25)]
     (message,) = review_messages("class A: pass\n## Instance 1 (seed 9, difficulty 9)\n", [instance, instance], probes)
     instances, found = read_evidence(message.content)
     assert [(seed, level, prompt) for seed, level, prompt, _ in instances] == [("7", 2, instance.prompt)] * 2

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from shipped_set import ASKED, BUGGY, ENTRIES, RIGHT, SOUND, as_text, environment, source
 
-from evoenv.review_audit.journal import Journal
+from evoenv.review_audit.journal import VerdictLedger
 from evoenv.review_audit.labels import read_set, shipped_folder
 from evoenv.review_audit.tables import summarise
 from evoenv.review_audit.verdicts import check_mechanically
@@ -151,7 +151,7 @@ CHECKS = {"reference": reference, "score": score, "hidden": hidden, "leak": leak
 @pytest.mark.sandbox
 def test_mechanical_checks_refuse_no_sound_one_and_find_what_the_documents_say() -> None:
     labelled = read_set("shipped")
-    with Sandbox() as sandbox, Journal(None, {}) as kept:
+    with Sandbox() as sandbox, VerdictLedger(None, {}) as kept:
         check_mechanically(labelled, sandbox, kept)
     (row,) = summarise(labelled, kept, reviews=0).rows
     found = row.agreement

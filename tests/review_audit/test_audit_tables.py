@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evoenv.records import Review
 from evoenv.review_audit.agreement import Agreement
-from evoenv.review_audit.journal import Journal, Mechanical
+from evoenv.review_audit.journal import Mechanical, VerdictLedger
 from evoenv.review_audit.labels import Labelled, LabelledSet
 from evoenv.review_audit.tables import KindRow, summarise, table_text
 
@@ -22,8 +22,8 @@ VERDICTS = {"s1": "aaa", "s2": "ura", "b1": "arr", "b2": "aaa", "b3": "rru"}
 WORDS = {"a": "accept", "r": "reject", "u": "unparseable"}
 
 
-def journal() -> Journal:
-    kept = Journal(None, {})
+def journal() -> VerdictLedger:
+    kept = VerdictLedger(None, {})
     for name in SET.labels:
         kept.add_mechanical(name, Mechanical(4, ("L5.answer-in-prompt",)) if name == "b2" else Mechanical(5))
         for index, letter in enumerate(VERDICTS[name]):

@@ -12,7 +12,7 @@ from evoenv.config import ReviewConfig
 from evoenv.engines.scripted import Fault, ScriptedPolicy
 from evoenv.errors import InputError, PolicyError, StoreError
 from evoenv.records import Request, Review
-from evoenv.review_audit.journal import Journal, Mechanical
+from evoenv.review_audit.journal import Mechanical, VerdictLedger
 from evoenv.review_audit.labels import LabelledSet, read_set
 from evoenv.review_audit.tables import summarise
 from evoenv.review_audit.verdicts import TOO_LONG, check_mechanically, review_all
@@ -50,7 +50,7 @@ def oracle(labelled: LabelledSet) -> ScriptedPolicy:
 def test_every_environment_is_checked_and_reviewed_as_a_run_would(four: LabelledSet, sandbox: Sandbox) -> None:
     seen: list[tuple[int, int]] = []
     policy = oracle(four)
-    with Journal(None, IDENTITY) as kept:
+    with VerdictLedger(None, IDENTITY) as kept:
         check_mechanically(four, sandbox, kept)
         review_all(four, sandbox, policy, CONFIG, kept, progress=lambda done, total: seen.append((done, total)))
         found = summarise(four, kept, reviews=3)
@@ -74,7 +74,7 @@ def test_a_stopped_audit_goes_on_where_it_was_and_asks_nothing_twice(
 ) -> None:
     path = tmp_path / "deep" / "audit.jsonl"
     failing = ScriptedPolicy({"reviewer": "VERDICT: ACCEPT"}, faults=[Fault(at=5)])
-    with Journal(path, IDENTITY) as kept:
+    with VerdictLedger(path, IDENTITY) as kept:
         check_mechanically(four, sandbox, kept)
         with pytest.raises(PolicyError):
             review_all(four, sandbox, failing, CONFIG, kept)
@@ -82,14 +82,14 @@ def test_a_stopped_audit_goes_on_where_it_was_and_asks_nothing_twice(
     with path.open("ab") as stream:
         stream.write(b'{"item": "torn')
     going_on = ScriptedPolicy({"reviewer": "VERDICT: REJECT"})
-    with Journal(path, IDENTITY) as kept:
+    with VerdictLedger(path, IDENTITY) as kept:
         assert set(kept.mechanical) == set(four.labels)
         assert len(kept.reviews) == 5
         review_all(four, sandbox, going_on, CONFIG, kept)
         verdicts = [review.verdict for review in kept.reviews.values()]
     assert (verdicts.count("accept"), verdicts.count("reject")) == (5, 7)
     idle = ScriptedPolicy({"reviewer": "VERDICT: REJECT"})
-    with Journal(path, IDENTITY) as kept:
+    with VerdictLedger(path, IDENTITY) as kept:
         review_all(four, sandbox, idle, CONFIG, kept)
         assert idle.requests == []
         review_all(four, sandbox, idle, ReviewConfig(reviews=4, max_tokens=64), kept)  # more may be asked for later
@@ -100,7 +100,7 @@ def test_a_stopped_audit_goes_on_where_it_was_and_asks_nothing_twice(
 @pytest.mark.sandbox
 def test_what_does_not_fit_the_prompt_counts_as_unparsed(four: LabelledSet, sandbox: Sandbox) -> None:
     policy = ScriptedPolicy({"reviewer": "VERDICT: ACCEPT"})
-    with Journal(None, IDENTITY) as kept:
+    with VerdictLedger(None, IDENTITY) as kept:
         review_all(four, sandbox, policy, ReviewConfig(reviews=2, max_prompt_tokens=50), kept)
     assert policy.requests == []
     assert set(kept.reviews.values()) == {Review("unparseable", TOO_LONG)}
@@ -112,7 +112,7 @@ def test_environments_that_do_not_even_load_are_reviewed_by_their_source(sandbox
     (tmp_path / "labels.json").write_text('[{"file": "a.py", "label": "buggy"}]')
     labelled = read_set(str(tmp_path))
     policy = ScriptedPolicy({"reviewer": "VERDICT: REJECT"})
-    with Journal(None, IDENTITY) as kept:
+    with VerdictLedger(None, IDENTITY) as kept:
         check_mechanically(labelled, sandbox, kept)
         review_all(labelled, sandbox, policy, CONFIG, kept)
     assert kept.mechanical["a.py"].layer < 2
@@ -124,16 +124,16 @@ def test_environments_that_do_not_even_load_are_reviewed_by_their_source(sandbox
 
 def test_a_journal_is_of_one_audit(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
-    with Journal(path, IDENTITY) as kept:
+    with VerdictLedger(path, IDENTITY) as kept:
         kept.add_mechanical("a", Mechanical(3, ("L4.few-prompts",)))
         kept.add_review("a", 0, Review("reject", "because\n…"))
         with pytest.raises(StoreError, match="in use by another audit"):
-            Journal(path, IDENTITY)
-    with Journal(path, IDENTITY) as kept:
+            VerdictLedger(path, IDENTITY)
+    with VerdictLedger(path, IDENTITY) as kept:
         assert kept.mechanical == {"a": Mechanical(3, ("L4.few-prompts",))}
         assert kept.reviews == {("a", 0): Review("reject", "because\n…")}
     with pytest.raises(InputError, match=r"holds another audit: model\.name was 'scripted' and is 'other'"):
-        Journal(path, {**IDENTITY, "model": {"name": "other"}})
+        VerdictLedger(path, {**IDENTITY, "model": {"name": "other"}})
 
 
 @pytest.mark.parametrize(
@@ -141,19 +141,19 @@ def test_a_journal_is_of_one_audit(tmp_path: Path) -> None:
 )
 def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "audit.jsonl"
-    Journal(path, IDENTITY).close()
+    VerdictLedger(path, IDENTITY).close()
     with path.open("a") as stream:
         stream.write(line + "\n")
     with pytest.raises(StoreError, match=r"audit\.jsonl:2 is damaged"):
-        Journal(path, IDENTITY)
+        VerdictLedger(path, IDENTITY)
 
 
 def test_another_file_is_not_written_to(tmp_path: Path) -> None:
     path = tmp_path / "mine.txt"
     path.write_text("my notes\n")
     with pytest.raises(InputError, match="not a file of audit results"):
-        Journal(path, IDENTITY)
+        VerdictLedger(path, IDENTITY)
     assert path.read_text() == "my notes\n"
     with pytest.raises(InputError, match="cannot write the results"):
-        Journal(path / "below", IDENTITY)
+        VerdictLedger(path / "below", IDENTITY)
     assert json.dumps(IDENTITY)

@@ -14,7 +14,7 @@ from evoenv.errors import ConfigError, PolicyError
 from evoenv.objective import build_rows
 from evoenv.records import Group
 from evoenv.training import attention
-from evoenv.training.logprobs import Scorer
+from evoenv.training.logprobs import LogprobScorer
 from evoenv.training.optimizer import learning_rate
 from evoenv.training.update import Trainer
 
@@ -269,7 +269,7 @@ def test_half_precision_weights_learn_at_a_tiny_rate() -> None:
 
 
 def check_against_plain(model: Any, *, packs: bool, splits_head: bool) -> None:
-    scorer = Scorer(model)
+    scorer = LogprobScorer(model)
     assert (scorer.packs, scorer.splits_head) == (packs, splits_head)
     groups = random_groups(4)
     samples = {tuple(sample.rollout.token_ids): sample for group in groups for sample in group.samples}

@@ -20,7 +20,7 @@ from evoenv.cli.common import console, parse_levels, print_json
 from evoenv.comparison.checks import check_plan, require_matplotlib
 from evoenv.comparison.orchestrate import Watcher, run_all
 from evoenv.comparison.plan import (
-    Plan,
+    ComparisonPlan,
     RunPlan,
     SuiteSettings,
     continued,
@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def read_flags(arguments: argparse.Namespace) -> Plan:
+def read_flags(arguments: argparse.Namespace) -> ComparisonPlan:
     """The plan that the flags describe; every flag is checked."""
     names, seeds = parse_names(arguments.curricula), parse_numbers(arguments.seeds, "--seeds")
     check_flags(arguments)
@@ -161,7 +161,7 @@ def check_flags(arguments: argparse.Namespace) -> None:
 # --------------------------------------------------------------------------- progress
 
 
-def open_watcher(plan: Plan, directory: Path, screen: Console, stack: ExitStack, *, plain: bool) -> Watcher:
+def open_watcher(plan: ComparisonPlan, directory: Path, screen: Console, stack: ExitStack, *, plain: bool) -> Watcher:
     done = [run.name for run in plan.runs if is_done(directory, plan, run)]
     screen.print(
         f"{plural(len(plan.runs), 'run')} of {plan.budget}, {len(done)} finished before; in {directory}",
@@ -178,7 +178,7 @@ def open_watcher(plan: Plan, directory: Path, screen: Console, stack: ExitStack,
 class Lines:
     """One line per evaluation, for logs and pipes."""
 
-    def __init__(self, plan: Plan, screen: Console) -> None:
+    def __init__(self, plan: ComparisonPlan, screen: Console) -> None:
         self._plan, self._screen = plan, screen
         self._began: dict[str, float] = {}
 
@@ -202,7 +202,7 @@ class Lines:
 class Bars:
     """A bar for every run at work and one for all."""
 
-    def __init__(self, plan: Plan, screen: Console, done: list[str]) -> None:
+    def __init__(self, plan: ComparisonPlan, screen: Console, done: list[str]) -> None:
         self._plan = plan
         self._progress = Progress(
             TextColumn("{task.description}"),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 
-from evoenv.comparison.plan import Plan, config_of
+from evoenv.comparison.plan import ComparisonPlan, config_of
 from evoenv.comparison.single import build_suites
 from evoenv.errors import InputError
 from evoenv.models.resolve import resolve_model
 from evoenv.run import check_trainable
 
 
-def check_plan(plan: Plan) -> None:
+def check_plan(plan: ComparisonPlan) -> None:
     """Refuse before any work what no run could do: curricula, suites, model."""
     first = {run.curriculum: run for run in reversed(plan.runs)}
     for run in first.values():

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from evoenv.comparison.plan import BASELINE, Plan, config_of
-from evoenv.comparison.series import ACCURACY, FUNNEL, Run
+from evoenv.comparison.plan import BASELINE, ComparisonPlan, config_of
+from evoenv.comparison.series import ACCURACY, FUNNEL, ComparedRun
 from evoenv.durable import write_bytes
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ DPI = 150
 LABELS = {"step": "training steps", "tokens": "tokens sampled and trained on"}
 
 
-def write_figures(directory: Path, plan: Plan, runs: Sequence[Run]) -> list[Path]:
+def write_figures(directory: Path, plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> list[Path]:
     """All figures that the runs have something for; the first is the comparison's own."""
     axis: Axis = "step" if plan.steps else "tokens"
     other: Axis = "tokens" if plan.steps else "step"
@@ -68,7 +68,7 @@ def write_figures(directory: Path, plan: Plan, runs: Sequence[Run]) -> list[Path
 # --------------------------------------------------------------------------- the figures
 
 
-def training_and_held_out(plan: Plan, runs: Sequence[Run], axis: Axis) -> Figure:
+def training_and_held_out(plan: ComparisonPlan, runs: Sequence[ComparedRun], axis: Axis) -> Figure:
     """Training score beside held-out accuracy: a curriculum may raise the one and not the other."""
     suites = plan.evaluation.suites
     figure, panels = _panels(1, 1 + len(suites))
@@ -87,7 +87,7 @@ def training_and_held_out(plan: Plan, runs: Sequence[Run], axis: Axis) -> Figure
     return _finished(figure, panels)
 
 
-def consistency(plan: Plan, runs: Sequence[Run], axis: Axis) -> Figure | None:
+def consistency(plan: ComparisonPlan, runs: Sequence[ComparedRun], axis: Axis) -> Figure | None:
     """Of the environments that the oracle can read: how many ask for what they compute."""
     own = [run for run in runs if run.column("l5_consistent")]
     if not own:
@@ -102,7 +102,7 @@ def consistency(plan: Plan, runs: Sequence[Run], axis: Axis) -> Figure | None:
     return _finished(figure, panels)
 
 
-def funnel(plan: Plan, runs: Sequence[Run]) -> Figure | None:
+def funnel(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> Figure | None:
     """How far candidates come, in the first and in the last tenth of the run."""
     own = [run for run in runs if run.column("candidates")]
     if not own:
@@ -123,7 +123,7 @@ def funnel(plan: Plan, runs: Sequence[Run]) -> Figure | None:
     return _finished(figure, panels)
 
 
-def funnel_by_step(plan: Plan, runs: Sequence[Run], axis: Axis) -> Figure | None:
+def funnel_by_step(plan: ComparisonPlan, runs: Sequence[ComparedRun], axis: Axis) -> Figure | None:
     own = [run for run in runs if run.column("candidates")]
     if not own:
         return None
@@ -139,14 +139,14 @@ def funnel_by_step(plan: Plan, runs: Sequence[Run], axis: Axis) -> Figure | None
     return _finished(figure, panels)
 
 
-def _tests(plan: Plan, curriculum: str) -> list[str]:
+def _tests(plan: ComparisonPlan, curriculum: str) -> list[str]:
     """The columns of the funnel without a review that the curriculum's runs leave out: its bar would repeat L5's."""
     reviewed = any(config_of(run).review.enabled for run in plan.runs if run.curriculum == curriculum)
     return [column for column in FUNNEL if column != "reviewed" or reviewed]
 
 
 def _simple(
-    plan: Plan, runs: Sequence[Run], axis: Axis, columns: dict[str, str], *, limit: bool = False
+    plan: ComparisonPlan, runs: Sequence[ComparedRun], axis: Axis, columns: dict[str, str], *, limit: bool = False
 ) -> Figure | None:
     """A panel per column, a curve per curriculum that has it; None where nobody has any."""
     shown = {title: column for title, column in columns.items() if any(run.column(column) for run in runs)}
@@ -165,7 +165,7 @@ def _simple(
 # --------------------------------------------------------------------------- numbers
 
 
-def _points(run: Run, column: str, axis: Axis, *, smooth: bool = False) -> Points:
+def _points(run: ComparedRun, column: str, axis: Axis, *, smooth: bool = False) -> Points:
     found = run.column(column)
     values = np.array([value for _, value in found], dtype=np.float64)
     return np.array([row[axis] for row, _ in found], dtype=np.float64), moving_mean(values) if smooth else values
@@ -181,7 +181,7 @@ def moving_mean(values: Floats, window: int | None = None) -> Floats:
     return result
 
 
-def _consistent_share(run: Run, group: str, axis: Axis) -> Points:
+def _consistent_share(run: ComparedRun, group: str, axis: Axis) -> Points:
     """Consistent of readable, each summed over a moving window: single steps admit too few to make a share."""
     rows = [row for row in run.rows if row.get(f"{group}_consistent") is not None]
     good = np.array([row[f"{group}_consistent"] for row in rows], dtype=np.float64)
@@ -194,7 +194,7 @@ def _consistent_share(run: Run, group: str, axis: Axis) -> Points:
     return positions[some], shares
 
 
-def _funnel_shares(run: Run, part: slice, tests: Sequence[str]) -> Floats:
+def _funnel_shares(run: ComparedRun, part: slice, tests: Sequence[str]) -> Floats:
     """Sums along the funnel over the first or last tenth of the steps, as shares of the candidates."""
     rows = [row for row in run.rows if row.get("candidates")]
     size = max(1, len(rows) // 10)
@@ -226,7 +226,7 @@ def combine(points: Sequence[Points]) -> tuple[Floats, Floats, Floats, Floats]:
 # --------------------------------------------------------------------------- drawing
 
 
-def _by_curriculum(plan: Plan, runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
+def _by_curriculum(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> list[tuple[str, list[ComparedRun]]]:
     named = [(name, [run for run in runs if run.curriculum == name]) for name in plan.curricula]
     return [(name, own) for name, own in named if own]
 
@@ -254,7 +254,7 @@ def _titled(panel: Axes, title: str, axis: Axis, label: str) -> None:
         panel.xaxis.set_major_formatter(EngFormatter())
 
 
-def _curve(panel: Axes, name: str, points: Sequence[Points], plan: Plan, *, marker: bool = False) -> None:
+def _curve(panel: Axes, name: str, points: Sequence[Points], plan: ComparisonPlan, *, marker: bool = False) -> None:
     trained = [item for item in plan.curricula if item != BASELINE]
     colour = COLOURS[trained.index(name) % len(COLOURS)] if name in trained else "#555555"
     _draw(panel, name, points, colour, marker=marker)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import evoenv
-from evoenv.comparison.plan import LOG, START, Plan, RunPlan, is_done, run_directory
+from evoenv.comparison.plan import LOG, START, ComparisonPlan, RunPlan, is_done, run_directory
 from evoenv.errors import EvoEnvError, StoreError
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -41,7 +41,7 @@ class _Child:
     reader: threading.Thread | None = field(default=None, repr=False)
 
 
-def run_all(directory: Path, plan: Plan, jobs: int, watcher: Watcher) -> None:
+def run_all(directory: Path, plan: ComparisonPlan, jobs: int, watcher: Watcher) -> None:
     """Bring every run to its end; those that are there already are left alone.
 
     A run that fails does not stop the others: what they come to is kept. Raises EvoEnvError naming the failures.
@@ -90,7 +90,7 @@ class RunsFailed(EvoEnvError):
         )
 
 
-def _started(directory: Path, plan: Plan) -> bool:
+def _started(directory: Path, plan: ComparisonPlan) -> bool:
     return all((directory / START / f"suite{index}.json").is_file() for index in range(len(plan.evaluation.suites)))
 
 
@@ -139,7 +139,7 @@ def _environment(jobs: int) -> dict[str, str]:
     return environment
 
 
-def _end(directory: Path, plan: Plan, child: _Child) -> str | None:
+def _end(directory: Path, plan: ComparisonPlan, child: _Child) -> str | None:
     """Why a run failed, or None where it is whole."""
     code = child.process.wait()
     for stream in (child.process.stdin, child.process.stdout):

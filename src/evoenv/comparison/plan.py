@@ -72,7 +72,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
         return self.curriculum != BASELINE
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class ComparisonPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A whole comparison. Exactly one of `steps` and `tokens` is not 0."""
 
     model: str
@@ -142,7 +142,7 @@ def make_plan(
     tokens: int = 0,
     eval_every: int = 0,
     allow_degraded: bool = False,
-) -> Plan:
+) -> ComparisonPlan:
     """Plan a run of every curriculum in `names` with every seed, each of `steps` or of `tokens`.
 
     `overrides` are the user's settings and win over `defaults`. An evaluation without `max_tokens` may answer as long
@@ -159,7 +159,7 @@ def make_plan(
     first = next(iter(configs.values()))
     if not evaluation.max_tokens:
         evaluation = msgspec.structs.replace(evaluation, max_tokens=first.solver.max_tokens)
-    return Plan(
+    return ComparisonPlan(
         model=first.model.name,
         steps=steps,
         tokens=tokens,
@@ -175,7 +175,7 @@ def make_plan(
 # --------------------------------------------------------------------------- the directory
 
 
-def read_plan(directory: Path) -> Plan | None:
+def read_plan(directory: Path) -> ComparisonPlan | None:
     """The plan in `directory`, or None where there is none yet."""
     try:
         raw = (directory / PLAN).read_bytes()
@@ -184,12 +184,12 @@ def read_plan(directory: Path) -> Plan | None:
     except OSError as error:
         raise InputError(f"cannot read {directory / PLAN}: {error.strerror}; choose another -o") from error
     try:
-        return msgspec.json.decode(raw, type=Plan)
+        return msgspec.json.decode(raw, type=ComparisonPlan)
     except msgspec.DecodeError as error:
         raise InputError(f"{directory / PLAN} is not the plan of a comparison ({error}); choose another -o") from error
 
 
-def continued(directory: Path, plan: Plan) -> Plan:
+def continued(directory: Path, plan: ComparisonPlan) -> ComparisonPlan:
     """The plan with the runs that `directory` has from before; refused where it would not continue those."""
     before = read_plan(directory)
     if before is None:
@@ -199,7 +199,7 @@ def continued(directory: Path, plan: Plan) -> Plan:
     return _with_earlier_runs(before, plan)
 
 
-def write_plan(directory: Path, plan: Plan) -> None:
+def write_plan(directory: Path, plan: ComparisonPlan) -> None:
     write_json(directory / PLAN, msgspec.to_builtins(plan))
 
 
@@ -213,7 +213,7 @@ def _check_empty(directory: Path) -> None:
         raise InputError(f"-o {directory} is not empty and holds no comparison; choose another")
 
 
-def _check_continues(directory: Path, before: Plan, plan: Plan) -> None:
+def _check_continues(directory: Path, before: ComparisonPlan, plan: ComparisonPlan) -> None:
     """More curricula, seeds, steps or tokens may be asked for; all that is measured must stay as it was."""
     changed = [name for name in ("model", "eval_every", "evaluation") if getattr(before, name) != getattr(plan, name)]
     if bool(before.steps) != bool(plan.steps):
@@ -241,7 +241,7 @@ def _differences(one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mappi
     return [key for key in keys if key not in _BUDGET]
 
 
-def _with_earlier_runs(before: Plan, plan: Plan) -> Plan:
+def _with_earlier_runs(before: ComparisonPlan, plan: ComparisonPlan) -> ComparisonPlan:
     """Runs that were asked for before stay in the table, under the budget asked for now."""
     named = {run.name for run in plan.runs}
     kept = []
@@ -266,7 +266,7 @@ def run_directory(directory: Path, run: RunPlan) -> Path:
     return directory / RUNS / run.name
 
 
-def is_done(directory: Path, plan: Plan, run: RunPlan) -> bool:
+def is_done(directory: Path, plan: ComparisonPlan, run: RunPlan) -> bool:
     """Whether the run has reached the plan's budget and left its series."""
     try:
         state = msgspec.json.decode((run_directory(directory, run) / DONE).read_bytes())

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from evoenv.comparison import series, table
-from evoenv.comparison.plan import SERIES, START, Plan, is_done, run_directory, write_json
-from evoenv.comparison.series import Run
+from evoenv.comparison.plan import SERIES, START, ComparisonPlan, is_done, run_directory, write_json
+from evoenv.comparison.series import ComparedRun
 from evoenv.durable import write_bytes
 from evoenv.errors import StoreError
 
 
-def read_runs(directory: Path, plan: Plan) -> list[Run]:
+def read_runs(directory: Path, plan: ComparisonPlan) -> list[ComparedRun]:
     """The series of every finished run, in the order of the plan."""
     runs = []
     for run in plan.runs:
@@ -29,7 +29,7 @@ def read_runs(directory: Path, plan: Plan) -> list[Run]:
     return runs
 
 
-def read_start(directory: Path, plan: Plan) -> dict[str, tuple[float, float, float]]:
+def read_start(directory: Path, plan: ComparisonPlan) -> dict[str, tuple[float, float, float]]:
     """Accuracy of the model before training, with its interval, by suite."""
     found = {}
     for index, suite in enumerate(plan.evaluation.suites):
@@ -40,7 +40,7 @@ def read_start(directory: Path, plan: Plan) -> dict[str, tuple[float, float, flo
     return found
 
 
-def write_results(directory: Path, plan: Plan) -> dict[str, Any]:
+def write_results(directory: Path, plan: ComparisonPlan) -> dict[str, Any]:
     """`table.md`, `table.csv`, `results.json`, `series.csv`, `compare.png` and `figures/`; the JSON document."""
     from evoenv.comparison.figures import write_figures
 

@@ -42,7 +42,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ComparedRun:
     """A finished run as it is compared."""
 
     curriculum: str
@@ -93,7 +93,7 @@ def _verdicts(view: RunView, step: int, oracle: Oracle) -> Row:
 # --------------------------------------------------------------------------- CSV
 
 
-def to_csv(runs: Iterable[Run], *, named: bool = False) -> str:
+def to_csv(runs: Iterable[ComparedRun], *, named: bool = False) -> str:
     """Rows of one run or, `named`, of several with curriculum and seed in front; empty where there is no value."""
     runs = list(runs)
     suites = sorted({key for run in runs for row in run.rows for key in row if key.startswith(ACCURACY)})
@@ -108,12 +108,12 @@ def to_csv(runs: Iterable[Run], *, named: bool = False) -> str:
     return buffer.getvalue()
 
 
-def from_csv(curriculum: str, seed: int, text: str) -> Run:
+def from_csv(curriculum: str, seed: int, text: str) -> ComparedRun:
     """The rows that `to_csv` wrote, numbers as numbers."""
     rows = []
     for row in csv.DictReader(io.StringIO(text)):
         rows.append({key: _number(value) for key, value in row.items() if value})
-    return Run(curriculum, seed, tuple(rows))
+    return ComparedRun(curriculum, seed, tuple(rows))
 
 
 def _shown(value: Any) -> Any:

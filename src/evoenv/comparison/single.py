@@ -23,7 +23,7 @@ from evoenv.comparison.plan import (
     DONE,
     SERIES,
     START,
-    Plan,
+    ComparisonPlan,
     RunPlan,
     SuiteSettings,
     config_of,
@@ -31,7 +31,7 @@ from evoenv.comparison.plan import (
     run_directory,
     write_json,
 )
-from evoenv.comparison.series import Run, series, to_csv
+from evoenv.comparison.series import ComparedRun, series, to_csv
 from evoenv.config import Config
 from evoenv.durable import write_bytes
 from evoenv.errors import EvoEnvError, InputError
@@ -43,7 +43,7 @@ from evoenv.stages.budget import is_finished, tokens_spent
 from evoenv.store.store import Store
 
 
-def run_one(directory: Path, plan: Plan, run: RunPlan) -> None:
+def run_one(directory: Path, plan: ComparisonPlan, run: RunPlan) -> None:
     """Bring one run from wherever it is to the plan's budget."""
     with ExitStack() as stack:
         place = run_directory(directory, run)
@@ -55,7 +55,7 @@ def run_one(directory: Path, plan: Plan, run: RunPlan) -> None:
         if run.trains:
             _train(session, stack)
         rows = tuple(series(store, session.instances))
-        write_bytes(place / SERIES, to_csv([Run(run.curriculum, run.seed, rows)]).encode())
+        write_bytes(place / SERIES, to_csv([ComparedRun(run.curriculum, run.seed, rows)]).encode())
         write_json(
             place / DONE,
             {"budget": [plan.steps, plan.tokens], "steps": store.last_step(), "tokens": tokens_spent(store)},
@@ -90,7 +90,7 @@ class _Session:
 
     store: Store
 
-    def __init__(self, directory: Path, plan: Plan, run: RunPlan, config: Config, stack: ExitStack) -> None:
+    def __init__(self, directory: Path, plan: ComparisonPlan, run: RunPlan, config: Config, stack: ExitStack) -> None:
         self.directory, self.plan, self.run, self.config = directory, plan, run, config
         self._stack = stack
         self._policy: Policy | None = None

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evoenv.comparison.plan import BASELINE, Plan
-from evoenv.comparison.series import ACCURACY, Run
+from evoenv.comparison.plan import BASELINE, ComparisonPlan
+from evoenv.comparison.series import ACCURACY, ComparedRun
 
 T_975 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
@@ -76,7 +76,7 @@ class Line:
         return {"curriculum": self.curriculum, "suite": self.suite, "seeds": list(self.seeds), **values}
 
 
-def lines_of(plan: Plan, runs: Sequence[Run]) -> list[Line]:
+def lines_of(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> list[Line]:
     """The table, suite by suite, curricula in the order in which they were asked for."""
     found: list[Line] = []
     for suite in plan.evaluation.suites:
@@ -89,7 +89,7 @@ def lines_of(plan: Plan, runs: Sequence[Run]) -> list[Line]:
     return found
 
 
-def _line(name: str, suite: str, own: Sequence[Run], finals: Mapping[tuple[str, int], float]) -> Line:
+def _line(name: str, suite: str, own: Sequence[ComparedRun], finals: Mapping[tuple[str, int], float]) -> Line:
     column = ACCURACY + suite
     accuracies = [[value for _, value in run.column(column)] for run in own]
     differences = [finals[name, run.seed] - finals[BASELINE, run.seed] for run in own if (BASELINE, run.seed) in finals]
@@ -108,7 +108,7 @@ def _line(name: str, suite: str, own: Sequence[Run], finals: Mapping[tuple[str, 
     )
 
 
-def last_tenth(run: Run, column: str) -> float | None:
+def last_tenth(run: ComparedRun, column: str) -> float | None:
     values = [value for _, value in run.column(column)]
     tail = values[-max(1, len(values) // 10) :]
     return math.fsum(tail) / len(tail) if tail else None
@@ -117,7 +117,7 @@ def last_tenth(run: Run, column: str) -> float | None:
 # --------------------------------------------------------------------------- as text
 
 
-def to_markdown(plan: Plan, lines: Sequence[Line], start: Mapping[str, tuple[float, float, float]]) -> str:
+def to_markdown(plan: ComparisonPlan, lines: Sequence[Line], start: Mapping[str, tuple[float, float, float]]) -> str:
     """The table as a page; `start` is the untrained model's accuracy with its own interval, by suite."""
     settings = plan.evaluation
     parts = [f"Model {plan.model}, {plan.budget} per run.", ""]

@@ -21,7 +21,7 @@ _EXPAND_UP_TO = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class ScoredAnswer:
     """An answer that was put to the scorer, what it stands for, and what it got."""
 
     kind: str
@@ -143,7 +143,7 @@ def _short(value: Any, limit: int = _MAX_VALUE_CHARS) -> str:
 # --------------------------------------------------------------------------- the prompt
 
 
-def review_messages(source: str, instances: Sequence[Instance], probes: Sequence[Probe]) -> tuple[Message, ...]:
+def review_messages(source: str, instances: Sequence[Instance], probes: Sequence[ScoredAnswer]) -> tuple[Message, ...]:
     """The four-step review of one candidate."""
     text = fill(
         load_prompt(REVIEW_PROMPT),
@@ -169,7 +169,7 @@ def _show_instance(number: int, instance: Instance) -> str:
     )
 
 
-def _show_probes(probes: Sequence[Probe]) -> str:
+def _show_probes(probes: Sequence[ScoredAnswer]) -> str:
     if not probes:
         return "(no probes were run)"
     return fenced("\n".join(f"{probe.kind}: {_short(probe.answer)!r} -> {probe.score:g}" for probe in probes))

@@ -15,7 +15,7 @@ from evoenv.evaluation.subject import Subject
 from evoenv.pool.state import starting_level
 from evoenv.presets import preset as preset_settings
 from evoenv.prompts.review import REVIEW_PROMPT
-from evoenv.review_audit.journal import Journal
+from evoenv.review_audit.journal import VerdictLedger
 from evoenv.review_audit.labels import LabelledSet
 from evoenv.review_audit.tables import Audit, summarise
 from evoenv.review_audit.verdicts import check_mechanically, review_all
@@ -59,7 +59,7 @@ def audit(
         policy, model = subject.open() if subject is not None else (None, None)
         if policy is not None and subject is not None and subject.owned:
             stack.callback(policy.close)
-        kept = stack.enter_context(Journal(results, identity(labelled, config, model, seed)))
+        kept = stack.enter_context(VerdictLedger(results, identity(labelled, config, model, seed)))
         sandbox = stack.enter_context(open_sandbox(allow_degraded=allow_degraded))
         with progress("L1-L5") as told:
             check_mechanically(labelled, sandbox, kept, progress=told)

@@ -34,7 +34,7 @@ class _Line(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-class Journal(Ledger):
+class VerdictLedger(Ledger):
     """Verdicts by environment; on disk too where `path` is given. May be written from any thread."""
 
     KIND, FORMAT, WORK, ELSEWHERE = "review-audit", 1, "audit", "choose another --results"

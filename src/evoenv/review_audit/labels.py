@@ -72,7 +72,7 @@ class LabelledSet:
         return {item.name: item.buggy for item in self.items}
 
 
-class Entry(msgspec.Struct, frozen=True):
+class LabelEntry(msgspec.Struct, frozen=True):
     """One environment of a labels file."""
 
     file: str
@@ -165,13 +165,13 @@ def _labels_file(where: Path) -> Path:
     return files[0]
 
 
-def _entries(path: Path) -> list[Entry]:
+def _entries(path: Path) -> list[LabelEntry]:
     try:
         text = path.read_text(encoding="utf-8")
         document: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
         if isinstance(document, dict):
             document = document["environment"]
-        return msgspec.convert(document, list[Entry])
+        return msgspec.convert(document, list[LabelEntry])
     except (ValueError, RecursionError) as error:  # also msgspec's, TOML's, JSON's and UTF-8's
         raise InputError(f"{path} cannot be read: {error}") from error
     except KeyError as error:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from evoenv.admission.review import Rule, review_passes
 from evoenv.records import Review
 from evoenv.review_audit.agreement import Agreement, tally
-from evoenv.review_audit.journal import Journal, Mechanical
+from evoenv.review_audit.journal import Mechanical, VerdictLedger
 from evoenv.review_audit.labels import LabelledSet
 
 Checks = Literal["mechanical", "review", "both"]
@@ -18,7 +18,7 @@ DEPLOYED: Rule = "any-reject"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One way to decide, and its agreement with the labels."""
 
     checks: Checks
@@ -62,7 +62,7 @@ class Audit:
     labelled: LabelledSet
     mechanical: dict[str, Mechanical]
     reviews: dict[str, tuple[Review, ...]]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     kinds: tuple[KindRow, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class Audit:
         }  # fmt: skip
 
 
-def summarise(labelled: LabelledSet, kept: Journal, *, reviews: int) -> Audit:
+def summarise(labelled: LabelledSet, kept: VerdictLedger, *, reviews: int) -> Audit:
     """The table from what was found; without reviews (`reviews` is 0) the mechanical row alone."""
     said = {item.name: kept.reviews_of(item.name, reviews) for item in labelled.items} if reviews else {}
     labels = labelled.labels
@@ -100,15 +100,15 @@ def summarise(labelled: LabelledSet, kept: Journal, *, reviews: int) -> Audit:
         return tally((buggy, rejects[name]) for name, buggy in labels.items())
 
     mechanical = {name: kept.mechanical[name].rejects for name in labels}
-    rows = [Row("mechanical", None, agreement(mechanical))]
+    rows = [TableRow("mechanical", None, agreement(mechanical))]
     refused: dict[Rule, dict[str, bool]] = {
         rule: {name: not review_passes(said[name], rule) for name in labels} for rule in RULES if said
     }
     for rule, rejects in refused.items():
-        rows.append(Row("review", rule, agreement(rejects), *_unparsed(said.values(), rule)))
+        rows.append(TableRow("review", rule, agreement(rejects), *_unparsed(said.values(), rule)))
     for rule, rejects in refused.items():
         both = {name: mechanical[name] or rejects[name] for name in labels}
-        rows.append(Row("both", rule, agreement(both), *_unparsed(said.values(), rule)))
+        rows.append(TableRow("both", rule, agreement(both), *_unparsed(said.values(), rule)))
     kinds = _kinds(labelled, mechanical, refused.get(DEPLOYED))
     return Audit(labelled, {name: kept.mechanical[name] for name in labels}, said, tuple(rows), kinds)
 
@@ -135,7 +135,7 @@ def _kinds(labelled: LabelledSet, mechanical: dict[str, bool], review: dict[str,
     )
 
 
-def table_text(rows: Sequence[Row]) -> list[list[str]]:
+def table_text(rows: Sequence[TableRow]) -> list[list[str]]:
     """Cells as they are shown: percentages, and the confusion in the paper's order."""
     words = {"mechanical": "L1-L5", "review": "review", "both": "both"}
     rules = {"single": "K = 1", "majority": "majority", "any-reject": "any-reject", "all-reject": "all-reject"}

@@ -10,7 +10,7 @@ from evoenv.asking import ask_for_missing, keys_of
 from evoenv.config import ReviewConfig
 from evoenv.ports import Policy
 from evoenv.records import Message, Request, Review, derive_seed
-from evoenv.review_audit.journal import Journal, Mechanical
+from evoenv.review_audit.journal import Mechanical, VerdictLedger
 from evoenv.review_audit.labels import Labelled, LabelledSet
 from evoenv.sandbox.host import Sandbox
 from evoenv.stages.reviewing import fitting_review, review_instances, review_probes
@@ -25,7 +25,9 @@ def nobody(done: int, total: int) -> None:
     """Report progress to nobody."""
 
 
-def check_mechanically(labelled: LabelledSet, sandbox: Sandbox, kept: Journal, *, progress: Progress = nobody) -> None:
+def check_mechanically(
+    labelled: LabelledSet, sandbox: Sandbox, kept: VerdictLedger, *, progress: Progress = nobody
+) -> None:
     """Find the layer ℓ(e) that every environment reaches, on all cores."""
     missing = [item for item in labelled.items if item.name not in kept.mechanical]
     total = len(labelled.items)
@@ -44,7 +46,7 @@ def review_all(
     sandbox: Sandbox,
     policy: Policy,
     config: ReviewConfig,
-    kept: Journal,
+    kept: VerdictLedger,
     *,
     level: int = 0,
     seed: int = 0,

@@ -12,7 +12,7 @@ from evoenv.runs.environments import Movement, Oracle, PoolStep, pool_steps
 from evoenv.runs.funnel import add_funnels
 from evoenv.runs.view import RunView, Step
 from evoenv.store.packing import unpack_text
-from evoenv.store.store import EnvironmentRecord, Evaluation, Store
+from evoenv.store.store import EnvironmentRecord, HeldOutAccuracy, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class RunData:
     steps: list[Step]
     entries: list[Entry]
     environments: list[EnvironmentRecord]
-    evaluations: list[Evaluation]
+    evaluations: list[HeldOutAccuracy]
     movements: list[Movement]
     solve_requests: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     """(step, request) by environment, oldest first."""

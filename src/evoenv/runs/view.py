@@ -51,7 +51,7 @@ from evoenv.runs.environments import (
 )
 from evoenv.runs.funnel import DECIDED, INSIDE, NO_FATES, Fates, Funnel, add_funnels, funnel_of, read_fates, read_funnel
 from evoenv.store.packing import unpack_text
-from evoenv.store.store import STAGES, EnvironmentRecord, Evaluation, Purpose, Stage, Store
+from evoenv.store.store import STAGES, EnvironmentRecord, HeldOutAccuracy, Purpose, Stage, Store
 
 _SOLVING: tuple[Stage, ...] = ("solved", "updated", "rotated")
 _STAGES: dict[str, tuple[Stage, ...]] = {
@@ -284,7 +284,7 @@ class RunView:
         """Tokens sampled in these steps."""
         return sum(sum(self.store.tokens(step).values()) for step in steps)
 
-    def evaluations(self) -> list[Evaluation]:
+    def evaluations(self) -> list[HeldOutAccuracy]:
         """Read all held-out accuracies, by suite and step."""
         return self.store.evaluations()
 

@@ -12,7 +12,7 @@ from evoenv.admission.review import read_review
 from evoenv.environment.answers import extract_answer
 from evoenv.ids import CandidateId
 from evoenv.pool.state import starting_level
-from evoenv.prompts.review import Probe
+from evoenv.prompts.review import ScoredAnswer
 from evoenv.prompts.solver import solver_messages
 from evoenv.records import (
     Calibration,
@@ -48,7 +48,7 @@ class _Case:
     id: CandidateId
     source: str
     review: tuple[Instance, ...]
-    probes: tuple[Probe, ...]
+    probes: tuple[ScoredAnswer, ...]
     seeds: tuple[int, ...]
     calibration: tuple[Instance | None, ...]
     level: int
@@ -86,7 +86,7 @@ def _prepare(run: Run, step: int, candidate: Candidate) -> _Case:
         drawn = worker.instances(seeds, level) if seeds else ()
         calibration = tuple(instance if fits_solver(run, instance) else None for instance in drawn)
         instances: tuple[Instance, ...] = ()
-        probes: tuple[Probe, ...] = ()
+        probes: tuple[ScoredAnswer, ...] = ()
         if run.config.review.enabled:
             review_seeds = (
                 derive_seed(run.seed, source_id, "review", step, 0),

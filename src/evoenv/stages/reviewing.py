@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from evoenv.prompts.review import Probe, review_messages
+from evoenv.prompts.review import ScoredAnswer, review_messages
 from evoenv.records import Instance, Message
 from evoenv.sandbox.host import EnvironmentWorker, Sandbox
 from evoenv.validation import probes
@@ -22,23 +22,25 @@ def review_instances(worker: EnvironmentWorker, seeds: tuple[int, int], level: i
 
 def review_probes(
     sandbox: Sandbox, source: str, worker: EnvironmentWorker, instances: Sequence[Instance]
-) -> tuple[Probe, ...]:
+) -> tuple[ScoredAnswer, ...]:
     """Score the reference of each instance and a choice of wrong answers."""
     drawn = [Drawn(item.seed, item.difficulty, item.prompt, item.latent, item.reference) for item in instances]
     evidence = Evidence(worker, lambda **options: sandbox.open(source, **options), drawn=drawn)
     solved, _, _ = probes.solve(evidence, drawn)
-    shown = [Probe("the reference", answer.text, 1.0) for answer in solved]
+    shown = [ScoredAnswer("the reference", answer.text, 1.0) for answer in solved]
     wrong = probes.wrong_answers(evidence, solved, probes.answer_options(solved))
     for kind, count in PROBES_SHOWN:
         scored = [probe for probe in getattr(wrong, kind) if probe.score is not None]
-        shown += [Probe(probe.kind.replace(":", ": "), probe.text, probe.score or 0.0) for probe in scored[:count]]
+        shown += [
+            ScoredAnswer(probe.kind.replace(":", ": "), probe.text, probe.score or 0.0) for probe in scored[:count]
+        ]
     return tuple(shown)
 
 
 def fitting_review(
     source: str,
     instances: Sequence[Instance],
-    probes_shown: Sequence[Probe],
+    probes_shown: Sequence[ScoredAnswer],
     tokens: Callable[[Sequence[Message]], int],
     limit: int,
 ) -> tuple[Message, ...] | None:

@@ -16,7 +16,7 @@ from evoenv.store.journal import STAGES, Asked, Purpose, SampleKey, Stage
 from evoenv.store.packing import pack_text, pack_vector, unpack_text, unpack_vector
 from evoenv.store.proposals import Proposals
 
-__all__ = ["STAGES", "Asked", "EnvironmentRecord", "Evaluation", "Purpose", "SampleKey", "Stage", "Store"]
+__all__ = ["STAGES", "Asked", "EnvironmentRecord", "HeldOutAccuracy", "Purpose", "SampleKey", "Stage", "Store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class EnvironmentRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class HeldOutAccuracy:
     """Held-out accuracy of the policy as `step` left it (0: before training), over `n` problems."""
 
     step: int
@@ -216,10 +216,10 @@ class Store(Proposals):
             )
             self.add_event(step, "evaluated", {"suite": suite, "accuracy": accuracy, "low": low, "high": high, "n": n})
 
-    def evaluations(self) -> list[Evaluation]:
+    def evaluations(self) -> list[HeldOutAccuracy]:
         """All held-out accuracies, by suite and step."""
         rows = self._database.query("SELECT step, suite, accuracy, low, high, n FROM evaluations ORDER BY suite, step")
-        return [Evaluation(*row) for row in rows]
+        return [HeldOutAccuracy(*row) for row in rows]
 
     def size(self) -> dict[str, int]:
         """Bytes of the database and candidates in it."""

@@ -55,10 +55,10 @@ class MicroBatch:
         return len(self.rows) * max(len(row.prompt_ids) + row.fed_tokens for row in self.rows)
 
 
-class Scorer:
+class LogprobScorer:
     """A causal language model as a function from micro-batches to log-probabilities."""
 
-    def __init__(self, model: Any, *, share_prompts: bool = True, like: Scorer | None = None) -> None:
+    def __init__(self, model: Any, *, share_prompts: bool = True, like: LogprobScorer | None = None) -> None:
         """`like`: a scorer of the same architecture, whose probes need not be repeated."""
         self.model = model
         self.device: torch.device = next(model.parameters()).device

@@ -27,7 +27,7 @@ from evoenv.objective import Batch, Row, check_objective
 from evoenv.training import checkpoints
 from evoenv.training.allocator import return_large_blocks
 from evoenv.training.batching import check_vocabulary, needs_checkpointing
-from evoenv.training.logprobs import MicroBatch, Scorer, token_logprobs
+from evoenv.training.logprobs import LogprobScorer, MicroBatch, token_logprobs
 from evoenv.training.loss import check_loss_config, weighted_loss
 from evoenv.training.optimizer import Optimizer, learning_rate
 from evoenv.training.tally import Tally, TokenColumns
@@ -71,11 +71,11 @@ class Trainer:
         self._start = checkpoints.weights_fingerprint(model)
         self.lora = config.lora_rank > 0 or hasattr(model, "disable_adapter")
         self.model = with_lora(model, config, seed) if self.lora else model
-        self.scorer = Scorer(self.model, share_prompts=config.share_prompts)
+        self.scorer = LogprobScorer(self.model, share_prompts=config.share_prompts)
         self.reference = self.scorer
         if config.kl > 0 and not self.lora:
             frozen = copy.deepcopy(model).requires_grad_(False).eval()
-            self.reference = Scorer(frozen, share_prompts=config.share_prompts, like=self.scorer)
+            self.reference = LogprobScorer(frozen, share_prompts=config.share_prompts, like=self.scorer)
         self.optimizer = Optimizer(self.model, config)
         if self.scorer.supports_checkpointing:
             # It takes effect in training mode only, which `_accumulate` chooses for each micro-batch.

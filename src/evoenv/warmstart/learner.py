@@ -20,7 +20,7 @@ from evoenv.objective import Row
 from evoenv.training import checkpoints
 from evoenv.training.allocator import return_large_blocks
 from evoenv.training.batching import needs_checkpointing
-from evoenv.training.logprobs import MicroBatch, Scorer, token_logprobs
+from evoenv.training.logprobs import LogprobScorer, MicroBatch, token_logprobs
 from evoenv.training.optimizer import Optimizer
 from evoenv.training.update import ADAPTER, OPTIMIZER, WEIGHTS, silence_dropout, with_lora
 from evoenv.warmstart.recipe import LearningRecipe
@@ -60,7 +60,7 @@ class SupervisedLearner:
         self._start = checkpoints.weights_fingerprint(model)
         self.lora = recipe.lora_rank > 0
         self.model = with_lora(model, config, seed) if self.lora else model
-        self.scorer = Scorer(self.model, share_prompts=False)
+        self.scorer = LogprobScorer(self.model, share_prompts=False)
         muon = hidden_matrices(self.model) if recipe.optimizer == "muon" else ()
         self.optimizer = Optimizer(self.model, config, beta2=recipe.beta2, muon=muon)
         if self.scorer.supports_checkpointing:

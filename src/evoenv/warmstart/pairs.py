@@ -15,7 +15,7 @@ from evoenv.corpus import FAULTS, Author, Program, break_program, worked_solutio
 from evoenv.corpus.compose.screen import answer_text, load
 from evoenv.errors import InputError
 from evoenv.prompts.generator import Example, generator_messages
-from evoenv.prompts.review import Probe, review_messages
+from evoenv.prompts.review import ScoredAnswer, review_messages
 from evoenv.prompts.solver import solver_messages
 from evoenv.prompts.texts import fenced
 from evoenv.records import Instance, Message, derive_seed, environment_id
@@ -193,7 +193,7 @@ def review_pair(source: str, reason: str, rng: random.Random, recipe: DataRecipe
     """The review of a source of our own, sound where `reason` is empty; None where it cannot be shown."""
     environment = load(source)
     instances: list[Instance] = []
-    probes: list[Probe] = []
+    probes: list[ScoredAnswer] = []
     for difficulty in (0, rng.choice(recipe.difficulties)):
         seed = rng.randrange(1 << 31)
         try:
@@ -209,9 +209,9 @@ def review_pair(source: str, reason: str, rng: random.Random, recipe: DataRecipe
     return Pair("reviewer", review_messages(source, instances, probes), verdict)
 
 
-def _probes(environment: Any, z: Any, a: Any, rng: random.Random) -> list[Probe]:
+def _probes(environment: Any, z: Any, a: Any, rng: random.Random) -> list[ScoredAnswer]:
     right = answer_text(a)
     answers = [("the reference", right), ("malformed", f"about {right}"), ("empty", "")]
     if isinstance(a, int) and not isinstance(a, bool):
         answers[1:1] = [("changed: plus one", str(a + 1)), ("changed: other", str(a + rng.randrange(2, 9)))]
-    return [Probe(kind, text, float(environment.scorer(text, z, a))) for kind, text in answers]
+    return [ScoredAnswer(kind, text, float(environment.scorer(text, z, a))) for kind, text in answers]

@@ -15,7 +15,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Scorer:
+class ScorerTemplate:
     """A scorer that compares with the reference; verifying scorers belong to their computation."""
 
     name: str
@@ -48,14 +48,14 @@ FORMS: dict[str, Form] = {
     ),
 }
 
-SCORERS: tuple[Scorer, ...] = (
-    Scorer(
+SCORERS: tuple[ScorerTemplate, ...] = (
+    ScorerTemplate(
         "exact",
         frozenset({"int", "ints", "word", "yesno"}),
         ("return float(self._process(y) == a)", "return 1.0 if self._process(y) == a else 0.0"),
         weight=6,
     ),
-    Scorer(
+    ScorerTemplate(
         "element-wise",
         frozenset({"ints"}),
         (
@@ -66,7 +66,7 @@ SCORERS: tuple[Scorer, ...] = (
         ),
         weight=6,
     ),
-    Scorer(
+    ScorerTemplate(
         "near",
         frozenset({"int"}),
         ("v = self._process(y)\nreturn 0.0 if v is None else max(0, 4 - abs(v - a)) / 4",),

@@ -17,7 +17,7 @@ from evoenv.corpus.catalogue.families import Split, families
 from evoenv.corpus.catalogue.parts import Computation, Part, imports_of, substitute
 from evoenv.corpus.catalogue.scoring import FORMS, SCORERS
 from evoenv.corpus.compose.chains import INPUT_SLOT
-from evoenv.corpus.compose.planning import Plan, plan
+from evoenv.corpus.compose.planning import ProgramPlan, plan
 from evoenv.corpus.compose.rewriting import text_literal
 from evoenv.corpus.compose.screen import pointless
 from evoenv.errors import InputError
@@ -186,12 +186,12 @@ def _import_order(line: str) -> tuple[bool, str]:
     return line.startswith("from"), line
 
 
-def _template_names(planned: Plan, codes: Sequence[str]) -> set[str]:
+def _template_names(planned: ProgramPlan, codes: Sequence[str]) -> set[str]:
     code = "\n".join([*codes, planned.sampler.code if planned.sampler else ""])
     return set(re.findall(r"\b[a-z_]\w*\b", code)) | {"rng", "seed", "difficulty", "self", "z", "y"}
 
 
-def _sampling(rng: random.Random, planned: Plan, names: _Names) -> tuple[list[str], dict[str, str], Part]:
+def _sampling(rng: random.Random, planned: ProgramPlan, names: _Names) -> tuple[list[str], dict[str, str], Part]:
     """The lines that draw the instance, the variable of each slot, and the part."""
     first = planned.chain[0]
     if planned.sampler is None:
@@ -226,7 +226,7 @@ def _sentence(rng: random.Random, part: Computation, values: dict[str, str], ind
 
 
 def _template(
-    rng: random.Random, planned: Plan, slots: dict[str, str], sentences: Sequence[str], form: str
+    rng: random.Random, planned: ProgramPlan, slots: dict[str, str], sentences: Sequence[str], form: str
 ) -> list[str]:
     """The template as pieces, one sentence each, with the separators between them."""
     first = planned.chain[0]

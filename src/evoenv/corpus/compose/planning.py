@@ -29,7 +29,7 @@ TOUCHED = 0.3
 
 
 @dataclass(frozen=True)
-class Plan:
+class ProgramPlan:
     """What a program computes, before names and words are chosen."""
 
     sampler: Sampler | None
@@ -38,7 +38,7 @@ class Plan:
     chain: tuple[Computation, ...]
 
 
-def plan(rng: random.Random, family: str, split: Split) -> Plan:
+def plan(rng: random.Random, family: str, split: Split) -> ProgramPlan:
     """A sound chain around a family."""
     heart = COMPUTATIONS[family]
     for _ in range(TRIES):
@@ -46,7 +46,7 @@ def plan(rng: random.Random, family: str, split: Split) -> Plan:
         sampler = rng.choice(DOMAINS[chain[0].takes].samplers) if chain[0].takes in DOMAINS else None
         knobs = _knobs(rng, sampler) if sampler else {}
         if is_sound(sampler, knobs, chain):
-            return Plan(sampler, knobs, chain)
+            return ProgramPlan(sampler, knobs, chain)
     raise AssertionError(f"no sound program for the family {family!r} in {TRIES} tries; its needs exclude each other")
 
 
