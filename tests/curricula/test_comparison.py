@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import msgspec
 import numpy as np
@@ -16,7 +17,15 @@ from hypothesis import strategies as st
 from loop_support import ORIGINALS, configuration, environment, respond
 
 from evoenv.comparison import single
-from evoenv.comparison.figures import combine, consistency, funnel, moving_mean, write_figures
+from evoenv.comparison.figures import (
+    combine,
+    consistency,
+    figures_of,
+    funnel,
+    moving_mean,
+    training_and_held_out,
+    write_figures,
+)
 from evoenv.comparison.plan import (
     ComparisonPlan,
     RunPlan,
@@ -28,14 +37,15 @@ from evoenv.comparison.plan import (
     run_settings,
     write_plan,
 )
-from evoenv.comparison.results import read_runs, write_results
-from evoenv.comparison.series import ComparedRun, from_csv, to_csv
-from evoenv.comparison.table import lines_of, mean_of, share, to_markdown
+from evoenv.comparison.series import ComparedRun, from_csv, read_runs, to_csv
+from evoenv.comparison.table import lines_of, mean_of, share, to_markdown, write_results
 from evoenv.config import load_config, to_mapping
 from evoenv.corpus import Author, break_program, read_environment
 from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.errors import InputError
 from evoenv.records import Request
+from evoenv.report.charts import Groups, Lines
+from evoenv.report.svg import draw
 from evoenv.store.store import Store
 
 # --------------------------------------------------------------------------- statistics
@@ -173,10 +183,45 @@ def test_a_review_that_is_left_out_has_no_bar_in_the_funnel(reviewed: bool) -> N
     )
     figure = funnel(msgspec.structs.replace(plan, runs=runs), [some_run("evoenv", seed, 0.5) for seed in (0, 1)])
     assert figure is not None
-    tests = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert ("reviewed" in tests) == reviewed
-    assert tests[-2:] == ["calibrated", "admitted"]
-    assert len(figure.axes[0].patches) == 2 * len(tests)
+    (panel,) = figure.panels
+    assert isinstance(panel, Groups)
+    assert ("reviewed" in panel.rows) == reviewed
+    assert panel.rows[-2:] == ["calibrated", "admitted"]
+    # eight candidates in each step, six at L1, one admitted, from the first step to the last
+    for series in panel.series:
+        assert (series.values[0], series.values[1], series.values[-1]) == pytest.approx((1.0, 6 / 8, 1 / 8))
+    assert [series.name for series in panel.series] == ["first tenth", "last tenth"]
+
+
+def test_a_curve_is_the_mean_over_seeds_with_a_band_from_the_lowest_to_the_highest() -> None:
+    plan = some_plan("untrained", "fixed", "evoenv")
+    runs = [some_run("untrained", seed, 0.25) for seed in (0, 1)]
+    runs += [
+        some_run("fixed", 0, 0.5),
+        some_run("fixed", 1, 0.7),
+        some_run("evoenv", 0, 0.3),
+        some_run("evoenv", 1, 0.3),
+    ]
+    figure = training_and_held_out("compare", plan, runs, "step")
+    training, held_out = figure.panels
+    assert isinstance(held_out, Lines)
+    assert isinstance(training, Lines)
+    assert [series.name for series in training.series] == ["fixed", "evoenv"]
+    fixed, evoenv, untrained = held_out.series
+    assert list(fixed.x) == [0, 10, 20]
+    assert fixed.values == pytest.approx([0.25, (0.375 + 0.475) / 2, 0.6])
+    assert (fixed.low[2], fixed.high[2]) == pytest.approx((0.5, 0.7))
+    assert (set(untrained.values), untrained.colour) == ({0.25}, "grey")
+    assert fixed.colour == training.series[0].colour != evoenv.colour
+    tree = ElementTree.fromstring(draw(figure))  # the page can show it too
+    assert any((element.text or "").startswith("held-out accuracy") for element in tree.iter())
+
+
+def test_figures_are_drawn_as_svg_too() -> None:
+    plan = some_plan("untrained", "fixed", "evoenv")
+    for figure in figures_of(plan, [some_run(name, seed, 0.5) for name in plan.curricula for seed in (0, 1)]):
+        values = [value for element in ElementTree.fromstring(draw(figure)).iter() for value in element.attrib.values()]
+        assert not any("nan" in value for value in values), figure.key
 
 
 # --------------------------------------------------------------------------- plans

@@ -15,8 +15,8 @@ from evoenv.config import load_config, to_mapping
 from evoenv.records import Decision, ValidationReport
 from evoenv.report.figures import figures_of
 from evoenv.report.page import LISTED_AT_MOST
+from evoenv.report.reading import read_run
 from evoenv.report.write import write_report
-from evoenv.runs.data import read_run
 from evoenv.store.store import Store
 from evoenv.validation.codes import finding
 

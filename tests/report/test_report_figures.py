@@ -13,16 +13,25 @@ from hypothesis import strategies as st
 from report_support import begin
 
 from evoenv.records import Novelty
-from evoenv.report.charts import Bars, Columns, Lines, Series, Tree, is_measured, nice_ticks, tick_words
-from evoenv.report.figures import figures_of
-from evoenv.report.figures.common import quantile, window_words, windows
-from evoenv.report.figures.learning import scores
-from evoenv.report.figures.proposing import funnel, rejections
-from evoenv.report.lineage import lay_out
+from evoenv.report.charts import (
+    Bars,
+    Columns,
+    Lines,
+    Series,
+    Tree,
+    is_measured,
+    nice_ticks,
+    quantile,
+    tick_words,
+    window_words,
+    windows,
+)
+from evoenv.report.figures import figures_of, funnel, rejections, scores
 from evoenv.report.png import paint
+from evoenv.report.pool_figures import lay_out
+from evoenv.report.reading import RunData, read_run
 from evoenv.report.svg import draw
 from evoenv.runs.candidates import Entry
-from evoenv.runs.data import RunData, read_run
 from evoenv.runs.environments import closest_parent
 from evoenv.store.store import EnvironmentRecord, Store
 

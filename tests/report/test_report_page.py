@@ -18,10 +18,9 @@ from report_support import ATTACKS
 
 from evoenv.prompts.review import ScoredAnswer, review_messages
 from evoenv.records import Instance
-from evoenv.report.details import TEXT_CUT, collect, cut, read_evidence
 from evoenv.report.page import safe_json
+from evoenv.report.reading import TEXT_CUT, collect, cut, read_evidence, read_run
 from evoenv.report.write import write_report
-from evoenv.runs.data import read_run
 from evoenv.store.store import Store
 
 

@@ -11,7 +11,7 @@ from report_support import add_candidate, begin
 from evoenv.corpus import Author, break_program
 from evoenv.records import Decision, Novelty, ValidationReport
 from evoenv.report.overview import overview_of
-from evoenv.runs.data import read_run
+from evoenv.report.reading import read_run
 from evoenv.runs.funnel import FUNNEL, REFUSED, STATES
 from evoenv.runs.view import Step
 from evoenv.store.store import EnvironmentRecord, Store

@@ -30,7 +30,7 @@ from evoenv.comparison.plan import (
     parse_numbers,
     write_plan,
 )
-from evoenv.comparison.results import write_results
+from evoenv.comparison.table import write_results
 from evoenv.errors import InputError
 from evoenv.wording import duration, plural
 

@@ -183,7 +183,7 @@ class PlainView(Watch):
 
 
 def stage_line(store: Store, step: int, stage: Stage) -> str:
-    """What a finished stage came to, in one line; empty where it had nothing to do."""
+    """What a finished stage came to, in one line; empty if it had nothing to do."""
     view, metrics = RunView(store), store.metrics(step)
 
     def number(name: str, form: str) -> str:
@@ -199,7 +199,7 @@ def stage_line(store: Store, step: int, stage: Stage) -> str:
         reached = " → ".join(f"L{layer} {count}" for layer, count in enumerate(passed, 1))
         return f"{reached}" + (f"; most often {common}" if common else "")
     if stage == "reviewed":
-        verdicts = Counter(review.verdict for found in store.reviews(step).values() for review in found)
+        verdicts = Counter(review.verdict for reviews in store.reviews(step).values() for review in reviews)
         return ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
     if stage == "calibrated":
         votes = [item.share for item in store.votes(step).values()]

@@ -1,15 +1,14 @@
-"""The figures of a comparison as PNG. A curve is the mean over seeds, its band reaches from the lowest to the highest.
+"""The figures of a comparison, as charts. A curve is the mean over seeds, its band goes from the lowest to the highest.
 
 Values of single steps are noisy, so that they are shown as moving means over a twentieth of the run; held-out
-accuracies are shown as they are.
+accuracies are shown as they are. Pure but for `write_figures`, which leaves them as PNG.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,74 +16,72 @@ from numpy.typing import NDArray
 from evoenv.comparison.plan import BASELINE, ComparisonPlan, config_of
 from evoenv.comparison.series import ACCURACY, FUNNEL, ComparedRun
 from evoenv.durable import write_bytes
-
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from evoenv.report.charts import DASHES, Figure, Groups, Lines, Panel, Series
 
 Floats: TypeAlias = NDArray[np.float64]
 Axis: TypeAlias = Literal["step", "tokens"]
 Points: TypeAlias = tuple[Floats, Floats]
 """Positions along the compute axis, and values."""
 
-COLOURS = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#da8bc3", "#8c8c8c", "#ccb974")
+COLOURS = ("blue", "orange", "green", "pink", "amber", "sky", "novelty", "l4", "grey")
+SIDE_BY_SIDE = 4
 GRID_POINTS = 200
-PANEL = (4.6, 3.4)
-DPI = 150
 LABELS = {"step": "training steps", "tokens": "tokens sampled and trained on"}
 
 
 def write_figures(directory: Path, plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> list[Path]:
-    """All figures that the runs have something for; the first is the comparison's own."""
+    """Draw all figures that the runs have something for; the first is the comparison's own."""
+    from evoenv.report.png import paint  # matplotlib is heavy, and an extra: a comparison is planned without it
+
+    written = []
+    for figure in figures_of(plan, runs):
+        path = directory / f"{figure.key}.png"
+        write_bytes(path, paint(figure))
+        written.append(path)
+    return written
+
+
+def figures_of(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> list[Figure]:
+    """Make all figures that the runs have something for; a figure's key is its path."""
     axis: Axis = "step" if plan.steps else "tokens"
     other: Axis = "tokens" if plan.steps else "step"
-    drawn: dict[str, Figure | None] = {
-        "compare.png": training_and_held_out(plan, runs, axis),
-        f"figures/compare_by_{other}.png": training_and_held_out(plan, runs, other),
-        "figures/zero_variance.png": _simple(plan, runs, axis, {"groups without signal": "zero_variance"}, limit=True),
-        "figures/pool.png": _simple(plan, runs, axis, {"active environments": "pool", "tag prototypes": "prototypes"}),
-        "figures/generator.png": _simple(
-            plan, runs, axis, {"generator reward": "generator_reward", "pass rate of candidates": "pass_rate"}
+    figures = (
+        training_and_held_out("compare", plan, runs, axis),
+        training_and_held_out(f"figures/compare_by_{other}", plan, runs, other),
+        _simple("figures/zero_variance", plan, runs, axis, {"groups without signal": "zero_variance"}, share=True),
+        _simple("figures/pool", plan, runs, axis, {"active environments": "pool", "tag prototypes": "prototypes"}),
+        _simple(
+            "figures/generator", plan, runs, axis,
+            {"generator reward": "generator_reward", "pass rate of candidates": "pass_rate"},
         ),
-        "figures/levels.png": _simple(plan, runs, axis, {"mean top level": "level"}),
-        "figures/tokens.png": _simple(
-            plan, runs, "step", {"tokens sampled per step": "tokens_sampled", "trained on": "tokens_trained"}
+        _simple("figures/levels", plan, runs, axis, {"mean top level": "level"}),
+        _simple(
+            "figures/tokens", plan, runs, "step",
+            {"tokens sampled per step": "tokens_sampled", "trained on": "tokens_trained"},
         ),
-        "figures/consistency.png": consistency(plan, runs, axis),
-        "figures/funnel.png": funnel(plan, runs),
-        "figures/funnel_by_step.png": funnel_by_step(plan, runs, axis),
-    }
-    written = []
-    for name, figure in drawn.items():
-        if figure is not None:
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format="png", dpi=DPI)
-            write_bytes(directory / name, buffer.getvalue())
-            written.append(directory / name)
-    return written
+        consistency(plan, runs, axis),
+        funnel(plan, runs),
+        funnel_by_step(plan, runs, axis),
+    )  # fmt: skip
+    return [figure for figure in figures if figure is not None]
 
 
 # --------------------------------------------------------------------------- the figures
 
 
-def training_and_held_out(plan: ComparisonPlan, runs: Sequence[ComparedRun], axis: Axis) -> Figure:
+def training_and_held_out(key: str, plan: ComparisonPlan, runs: Sequence[ComparedRun], axis: Axis) -> Figure:
     """Training score beside held-out accuracy: a curriculum may raise the one and not the other."""
-    suites = plan.evaluation.suites
-    figure, panels = _panels(1, 1 + len(suites))
-    _titled(panels[0], "training score (on what each trains on)", axis, "mean score")
-    for name, own in _by_curriculum(plan, runs):
-        _curve(panels[0], name, [_points(run, "train_score", axis, smooth=True) for run in own], plan)
-    for panel, suite in zip(panels[1:], suites, strict=True):
-        _titled(panel, f"held-out accuracy: {_short(suite)}", axis, "accuracy")
-        for name, own in _by_curriculum(plan, runs):
-            points = [_points(run, ACCURACY + suite, axis) for run in own]
-            if name == BASELINE:
-                level = float(np.mean([values[0] for _, values in points])) if points else 0.0
-                panel.axhline(level, color="#555555", linestyle="--", linewidth=1.2, label=name)
-            else:
-                _curve(panel, name, points, plan, marker=True)
-    return _finished(figure, panels)
+    named = _by_curriculum(plan, runs)
+    trained = {name: [_points(run, "train_score", axis, smooth=True) for run in own] for name, own in named}
+    curves = [_curve(name, points, plan) for name, points in trained.items()]
+    panels: list[Panel] = [_lines("training score (on what each trains on)", "mean score", axis, curves)]
+    for suite in plan.evaluation.suites:
+        measured = {name: [_points(run, ACCURACY + suite, axis) for run in own] for name, own in named}
+        curves = [_curve(name, points, plan) for name, points in measured.items() if name != BASELINE]
+        if BASELINE in measured:
+            curves.append(_level(measured[BASELINE], curves))
+        panels.append(_lines(f"held-out accuracy: {_short(suite)}", "accuracy", axis, curves))
+    return _figure(key, panels, "Training score and held-out accuracy")
 
 
 def consistency(plan: ComparisonPlan, runs: Sequence[ComparedRun], axis: Axis) -> Figure | None:
@@ -92,14 +89,15 @@ def consistency(plan: ComparisonPlan, runs: Sequence[ComparedRun], axis: Axis) -
     own = [run for run in runs if run.column("l5_consistent")]
     if not own:
         return None
-    figure, panels = _panels(1, 2)
     titles = {"l5": "consistent among candidates at L5", "admitted": "consistent among admitted"}
-    for panel, (group, title) in zip(panels, titles.items(), strict=True):
-        _titled(panel, title, axis, "share of readable")
-        for name, mine in _by_curriculum(plan, own):
-            _curve(panel, name, [_consistent_share(run, group, axis) for run in mine], plan)
-        panel.set_ylim(-0.02, 1.02)
-    return _finished(figure, panels)
+    panels: list[Panel] = []
+    for group, title in titles.items():
+        curves = [
+            _curve(name, [_consistent_share(run, group, axis) for run in mine], plan)
+            for name, mine in _by_curriculum(plan, own)
+        ]
+        panels.append(_lines(title, "share of readable", axis, curves, share=True))
+    return _figure("figures/consistency", panels, "Consistency by the oracle")
 
 
 def funnel(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> Figure | None:
@@ -107,36 +105,33 @@ def funnel(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> Figure | None:
     own = [run for run in runs if run.column("candidates")]
     if not own:
         return None
-    named = _by_curriculum(plan, own)
-    figure, panels = _panels(1, len(named))
-    for panel, (name, mine) in zip(panels, named, strict=True):
+    panels: list[Panel] = []
+    for name, mine in _by_curriculum(plan, own):
         tests = _tests(plan, name)
-        places = np.arange(len(tests))
-        for offset, (label, part) in ((-0.2, ("first tenth", slice(0, 1))), (0.2, ("last tenth", slice(-1, None)))):
-            shares = np.mean([_funnel_shares(run, part, tests) for run in mine], axis=0)
-            panel.barh(places + offset, shares, height=0.36, label=label)
-        panel.set_yticks(places, tests)
-        panel.invert_yaxis()
-        panel.set_xlim(0, 1)
-        panel.set_title(name, fontsize=10)
-        panel.set_xlabel("share of candidates")
-    return _finished(figure, panels)
+        parts = (("first tenth", "blue", slice(0, 1)), ("last tenth", "orange", slice(-1, None)))
+        bars = [
+            Series(label, np.mean([_funnel_shares(run, part, tests) for run in mine], axis=0).tolist(), colour)
+            for label, colour, part in parts
+        ]
+        panels.append(Groups(tests, bars, "share of candidates", name))
+    return _figure("figures/funnel", panels, "How far candidates come")
 
 
 def funnel_by_step(plan: ComparisonPlan, runs: Sequence[ComparedRun], axis: Axis) -> Figure | None:
+    """How many candidates of a step pass which test."""
     own = [run for run in runs if run.column("candidates")]
     if not own:
         return None
-    named = _by_curriculum(plan, own)
-    figure, panels = _panels(1, len(named))
-    for panel, (name, mine) in zip(panels, named, strict=True):
-        _titled(panel, name, axis, "candidates per step")
+    panels: list[Panel] = []
+    for name, mine in _by_curriculum(plan, own):
         tests = _tests(plan, name)
-        for index, column in enumerate(FUNNEL):
-            if column in tests:
-                points = [_points(run, column, axis, smooth=True) for run in mine]
-                _draw(panel, column, points, COLOURS[index % len(COLOURS)])
-    return _finished(figure, panels)
+        curves = [
+            _series(column, [_points(run, column, axis, smooth=True) for run in mine], *_look(index))
+            for index, column in enumerate(FUNNEL)
+            if column in tests
+        ]
+        panels.append(_lines(name, "candidates per step", axis, curves))
+    return _figure("figures/funnel_by_step", panels, "How far candidates come, by step")
 
 
 def _tests(plan: ComparisonPlan, curriculum: str) -> list[str]:
@@ -146,29 +141,31 @@ def _tests(plan: ComparisonPlan, curriculum: str) -> list[str]:
 
 
 def _simple(
-    plan: ComparisonPlan, runs: Sequence[ComparedRun], axis: Axis, columns: dict[str, str], *, limit: bool = False
+    key: str,
+    plan: ComparisonPlan,
+    runs: Sequence[ComparedRun],
+    axis: Axis,
+    columns: dict[str, str],
+    *,
+    share: bool = False,
 ) -> Figure | None:
-    """A panel per column, a curve per curriculum that has it; None where nobody has any."""
-    shown = {title: column for title, column in columns.items() if any(run.column(column) for run in runs)}
-    if not shown:
-        return None
-    figure, panels = _panels(1, len(shown))
-    for panel, (title, column) in zip(panels, shown.items(), strict=True):
-        _titled(panel, title, axis, "")
-        for name, own in _by_curriculum(plan, [run for run in runs if run.column(column)]):
-            _curve(panel, name, [_points(run, column, axis, smooth=True) for run in own], plan)
-        if limit:
-            panel.set_ylim(-0.02, 1.02)
-    return _finished(figure, panels)
+    """A panel per column, a curve per curriculum that has it; None if nobody has any."""
+    panels: list[Panel] = []
+    for title, column in columns.items():
+        named = _by_curriculum(plan, [run for run in runs if run.column(column)])
+        curves = [_curve(name, [_points(run, column, axis, smooth=True) for run in own], plan) for name, own in named]
+        if curves:
+            panels.append(_lines(title, "", axis, curves, share=share))
+    return _figure(key, panels, ", ".join(columns)) if panels else None
 
 
 # --------------------------------------------------------------------------- numbers
 
 
 def _points(run: ComparedRun, column: str, axis: Axis, *, smooth: bool = False) -> Points:
-    found = run.column(column)
-    values = np.array([value for _, value in found], dtype=np.float64)
-    return np.array([row[axis] for row, _ in found], dtype=np.float64), moving_mean(values) if smooth else values
+    rows = run.column(column)
+    values = np.array([value for _, value in rows], dtype=np.float64)
+    return np.array([row[axis] for row, _ in rows], dtype=np.float64), moving_mean(values) if smooth else values
 
 
 def moving_mean(values: Floats, window: int | None = None) -> Floats:
@@ -223,7 +220,7 @@ def combine(points: Sequence[Points]) -> tuple[Floats, Floats, Floats, Floats]:
     return positions, values.mean(axis=0), values.min(axis=0), values.max(axis=0)
 
 
-# --------------------------------------------------------------------------- drawing
+# --------------------------------------------------------------------------- charts
 
 
 def _by_curriculum(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> list[tuple[str, list[ComparedRun]]]:
@@ -231,56 +228,36 @@ def _by_curriculum(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> list[tu
     return [(name, own) for name, own in named if own]
 
 
-def _panels(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
-    # the plain canvas: no window system, no global state
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = [figure.add_subplot(rows, columns, index + 1) for index in range(rows * columns)]
-    return figure, panels
+def _figure(key: str, panels: Sequence[Panel], words: str) -> Figure:
+    return Figure(key, "", "", words, panels, columns=SIDE_BY_SIDE)
 
 
-def _titled(panel: Axes, title: str, axis: Axis, label: str) -> None:
-    """Names and grid; tokens are counted in thousands and millions."""
-    panel.set_title(title, fontsize=10)
-    panel.set_xlabel(LABELS[axis])
-    panel.set_ylabel(label)
-    panel.grid(alpha=0.25)
-    if axis == "tokens":
-        from matplotlib.ticker import EngFormatter
-
-        panel.xaxis.set_major_formatter(EngFormatter())
+def _lines(title: str, label: str, axis: Axis, curves: Iterable[Series], *, share: bool = False) -> Lines:
+    drawn = [series for series in curves if series.values]
+    return Lines((), drawn, label, share, LABELS[axis], title, from_zero=False)
 
 
-def _curve(panel: Axes, name: str, points: Sequence[Points], plan: ComparisonPlan, *, marker: bool = False) -> None:
+def _look(index: int) -> tuple[str, str]:
+    """A colour and a dash: lines are not told apart by colour alone."""
+    return COLOURS[index % len(COLOURS)], DASHES[index // 2 % len(DASHES)]
+
+
+def _curve(name: str, points: Sequence[Points], plan: ComparisonPlan) -> Series:
+    """The curve of a curriculum: it looks the same in every figure."""
     trained = [item for item in plan.curricula if item != BASELINE]
-    colour = COLOURS[trained.index(name) % len(COLOURS)] if name in trained else "#555555"
-    _draw(panel, name, points, colour, marker=marker)
+    return _series(name, points, *(_look(trained.index(name)) if name in trained else ("grey", "")))
 
 
-def _draw(panel: Axes, name: str, points: Sequence[Points], colour: str, *, marker: bool = False) -> None:
-    positions, mean, low, high = combine(points)
-    if len(positions):
-        on_few = "o" if len(positions) == 1 or (marker and len(positions) < 30) else None
-        panel.plot(positions, mean, color=colour, label=name, linewidth=1.5, marker=on_few, markersize=3)
-        panel.fill_between(positions, low, high, color=colour, alpha=0.15, linewidth=0)
+def _series(name: str, points: Sequence[Points], colour: str, dash: str = "") -> Series:
+    positions, mean, low, high = (values.tolist() for values in combine(points))
+    return Series(name, mean, colour, dash, low, high, x=positions)
 
 
-def _finished(figure: Figure, panels: Sequence[Axes]) -> Figure:
-    """One legend below all panels, of everything that any of them shows."""
-    entries: dict[str, Artist] = {}
-    for panel in panels:
-        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
-        panel.spines[["top", "right"]].set_visible(False)
-    if entries:
-        columns = min(len(entries), 2 * len(panels))
-        figure.legend(
-            list(entries.values()), list(entries), loc="outside lower center", ncols=columns, fontsize=8, frameon=False
-        )
-    return figure
+def _level(points: Sequence[Points], others: Sequence[Series]) -> Series:
+    """The untrained model: one level over all that the others cover."""
+    level = float(np.mean([values[0] for _, values in points]))
+    covered = sorted({x for series in others for x in series.x}) or [0.0]
+    return Series(BASELINE, [level] * len(covered), "grey", "4 4", x=covered)
 
 
 def _short(suite: str) -> str:

@@ -6,8 +6,11 @@ import csv
 import io
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from evoenv.comparison.plan import SERIES, ComparisonPlan, is_done, run_directory
+from evoenv.errors import StoreError
 from evoenv.runs.environments import Instances, Oracle
 from evoenv.runs.view import RunView
 from evoenv.stages.budget import SAMPLED, TRAINED
@@ -63,8 +66,8 @@ def series(store: Store, instances: Instances | None = None) -> list[Row]:
     """
     view, oracle = RunView(store), Oracle(instances)
     accuracy: dict[int, Row] = {}
-    for found in view.evaluations():
-        accuracy.setdefault(found.step, {})[ACCURACY + found.suite] = found.accuracy
+    for evaluation in view.evaluations():
+        accuracy.setdefault(evaluation.step, {})[ACCURACY + evaluation.suite] = evaluation.accuracy
     rows: list[Row] = [{"step": 0, "tokens": 0, **accuracy.get(0, {})}]
     spent = 0
     for step in range(1, store.last_step() + 1):
@@ -94,7 +97,7 @@ def _verdicts(view: RunView, step: int, oracle: Oracle) -> Row:
 
 
 def to_csv(runs: Iterable[ComparedRun], *, named: bool = False) -> str:
-    """Rows of one run or, `named`, of several with curriculum and seed in front; empty where there is no value."""
+    """Rows of one run or, `named`, of several with curriculum and seed in front; empty if there is no value."""
     runs = list(runs)
     suites = sorted({key for run in runs for row in run.rows for key in row if key.startswith(ACCURACY)})
     columns = [*(("curriculum", "seed") if named else ()), *COLUMNS, *suites]
@@ -114,6 +117,21 @@ def from_csv(curriculum: str, seed: int, text: str) -> ComparedRun:
     for row in csv.DictReader(io.StringIO(text)):
         rows.append({key: _number(value) for key, value in row.items() if value})
     return ComparedRun(curriculum, seed, tuple(rows))
+
+
+def read_runs(directory: Path, plan: ComparisonPlan) -> list[ComparedRun]:
+    """The series of every finished run, in the order of the plan."""
+    runs = []
+    for run in plan.runs:
+        if is_done(directory, plan, run):
+            path = run_directory(directory, run) / SERIES
+            try:
+                runs.append(from_csv(run.curriculum, run.seed, path.read_text(encoding="utf-8")))
+            except (OSError, ValueError) as error:
+                raise StoreError(
+                    f"cannot read {path}: {error}; remove {run.name}'s done.json to write it again"
+                ) from error
+    return runs
 
 
 def _shown(value: Any) -> Any:

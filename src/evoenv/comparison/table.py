@@ -1,4 +1,4 @@
-"""What a comparison comes to: means over seeds with intervals, and differences to the untrained model, seed by seed."""
+"""What a comparison comes to: means over seeds with intervals, differences to the untrained model, and the files."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from evoenv.comparison.plan import BASELINE, ComparisonPlan
-from evoenv.comparison.series import ACCURACY, ComparedRun
+import msgspec
+
+from evoenv.comparison.figures import write_figures
+from evoenv.comparison.plan import BASELINE, START, ComparisonPlan, is_done, write_json
+from evoenv.comparison.series import ACCURACY, ComparedRun, read_runs
+from evoenv.comparison.series import to_csv as series_csv
+from evoenv.durable import write_bytes
 
 T_975 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
@@ -28,7 +34,7 @@ SHARED = (
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over random seeds; `half` is half the width of its 95% interval, None where one seed says nothing."""
+    """A mean over random seeds; `half` is half the width of its 95% interval, None if there is one seed alone."""
 
     mean: float
     half: float | None
@@ -78,15 +84,15 @@ class Line:
 
 def lines_of(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> list[Line]:
     """The table, suite by suite, curricula in the order in which they were asked for."""
-    found: list[Line] = []
+    lines: list[Line] = []
     for suite in plan.evaluation.suites:
         column = ACCURACY + suite
         finals = {(run.curriculum, run.seed): run.column(column)[-1][1] for run in runs if run.column(column)}
         for name in plan.curricula:
             own = [run for run in runs if run.curriculum == name and run.column(column)]
             if own:
-                found.append(_line(name, suite, own, finals))
-    return found
+                lines.append(_line(name, suite, own, finals))
+    return lines
 
 
 def _line(name: str, suite: str, own: Sequence[ComparedRun], finals: Mapping[tuple[str, int], float]) -> Line:
@@ -171,3 +177,44 @@ def to_csv(lines: Sequence[Line]) -> str:
             )
         writer.writerow(row)
     return buffer.getvalue()
+
+
+# --------------------------------------------------------------------------- as files
+
+
+def read_start(directory: Path, plan: ComparisonPlan) -> dict[str, tuple[float, float, float]]:
+    """Accuracy of the model before training, with its interval, by suite."""
+    accuracies = {}
+    for index, suite in enumerate(plan.evaluation.suites):
+        path = directory / START / f"suite{index}.json"
+        if path.is_file():
+            kept = msgspec.json.decode(path.read_bytes())
+            accuracies[suite] = (kept["accuracy"], kept["low"], kept["high"])
+    return accuracies
+
+
+def write_results(directory: Path, plan: ComparisonPlan) -> dict[str, Any]:
+    """`table.md`, `table.csv`, `results.json`, `series.csv`, `compare.png` and `figures/`; the JSON document."""
+    runs = read_runs(directory, plan)
+    lines = lines_of(plan, runs)
+    start = read_start(directory, plan)
+    document = {
+        "model": plan.model,
+        "budget": {"steps": plan.steps, "tokens": plan.tokens},
+        "eval_every": plan.eval_every,
+        "evaluation": msgspec.to_builtins(plan.evaluation),
+        "runs": [
+            {"curriculum": run.curriculum, "seed": run.seed, **{key: run.rows[-1][key] for key in ("step", "tokens")}}
+            for run in runs
+        ],
+        "missing": [run.name for run in plan.runs if not is_done(directory, plan, run)],
+        "start": {suite: {"mean": mean, "low": low, "high": high} for suite, (mean, low, high) in start.items()},
+        "table": [line.to_json() for line in lines],
+    }
+    write_bytes(directory / "table.md", to_markdown(plan, lines, start).encode())
+    write_bytes(directory / "table.csv", to_csv(lines).encode())
+    write_bytes(directory / "series.csv", series_csv(runs, named=True).encode())
+    write_json(directory / "results.json", document)
+    if runs:
+        write_figures(directory, plan, runs)
+    return document

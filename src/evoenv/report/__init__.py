@@ -2,6 +2,6 @@
 
     summary = write_report(run_directory, run_directory / "report")
 
-`reading` takes the run out of its store, `figures` turns it into charts (plain data), `svg` and `png` draw them,
-`details` chooses the texts to embed, `page` puts the HTML together, `write` leaves the files.
+`reading` takes the run out of its store and chooses the texts to embed, `figures` and `pool_figures` turn it into
+`charts` (plain data), `svg` and `png` draw them, `page` puts the HTML together, `write` leaves the files.
 """

@@ -1,13 +1,24 @@
-"""Charts as plain data: what is drawn, in which colour of the palette, with which words. Two modules draw them."""
+"""Charts as plain data: what is drawn, in which colour of the palette, with which words. Two modules draw them.
+
+A figure has one panel or several; a panel's class is its kind. `svg` draws a figure for the page, `png` for papers, and
+`csv_text` writes the numbers behind it.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from math import ceil, floor, log10
+from typing import TypeAlias
 
 Cell: TypeAlias = str | int | float | None
+MOST_COLUMNS = 100
+"""More columns than this are drawn as windows of steps."""
 
+DASHES = ("", "6 3", "2 3", "8 3 2 3")
+"""SVG dash patterns: lines must not be told apart by colour alone."""
 PALETTE: dict[str, tuple[str, str]] = {
     # name: (on a light ground, on a dark ground); safe for the common colour-vision deficiencies (after Okabe and Ito)
     "blue": ("#0072b2", "#58b4ea"),
@@ -38,21 +49,29 @@ class Series:
     values: Sequence[float | None]
     colour: str
     dash: str = ""
-    """An SVG dash pattern: lines must not be told apart by colour alone."""
+    """An SVG dash pattern, as DASHES has them."""
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
     dots: bool = False
-    """Measured only where `low` is known: dots with intervals there, and a plain line between them."""
+    """A value is measured only if its `low` is known: dots with intervals there, and a plain line between them."""
+    x: Sequence[float] = ()
+    """Positions of its own along x, if they are not the panel's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    x: Sequence[int]
+    """Lines along x, each with a band if its series has one."""
+
+    x: Sequence[float]
+    """Positions of all series that have none of their own."""
     series: Sequence[Series]
     label: str
     share: bool = False
     """The values are shares: the axis runs from 0 to 1 and is written in percent."""
     x_label: str = "step"
+    title: str = ""
+    from_zero: bool = True
+    """Whether the axis of values reaches down to 0 whatever they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +103,18 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
+class Groups:
+    """Horizontal bars in groups: in each row one bar for every series; the values are shares from 0 to 1."""
+
+    rows: Sequence[str]
+    series: Sequence[Series]
+    label: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Heat:
-    """Shares from 0 to 1 by row and column; None where a column has nothing to count."""
+    """Shares from 0 to 1 by row and column; None if a column has nothing to count."""
 
     rows: Sequence[str]
     columns: Sequence[str]
@@ -93,12 +122,12 @@ class Heat:
     tips: Sequence[Sequence[str]]
     x_label: str = "step"
     gap_after: int = 0
-    """So many columns stand apart, at the left."""
+    """How many columns stand apart, at the left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A life: from a step to another, or to the end of the chart where it goes on."""
+    """A life: from a step to another, or to the end of the chart if it goes on."""
 
     label: str
     start: int
@@ -138,7 +167,7 @@ class Tree:
     rows: int
 
 
-Panel: TypeAlias = Lines | Columns | Bars | Heat | Spans | Tree
+Panel: TypeAlias = Lines | Columns | Bars | Groups | Heat | Spans | Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +185,16 @@ class Figure:
     alt: str
     """What the picture shows, for those who do not see it."""
     panels: Sequence[Panel] = ()
-    """None where the run has nothing to draw; `caption` says why."""
+    """Empty if the run has nothing to draw; `caption` says why."""
     table: Table = field(default_factory=lambda: Table((), []))
-    legend: Literal["series", "none"] = "series"
+    columns: int = 1
+    """How many panels stand side by side in a picture, then under one legend for all; 1: one below the other, each with
+    its own. A page always has them one below the other."""
+
+
+def positions(panel: Lines, series: Series) -> Sequence[float]:
+    """Where along x the values of a series stand."""
+    return series.x or panel.x
 
 
 def is_measured(series: Series, index: int) -> bool:
@@ -168,8 +204,6 @@ def is_measured(series: Series, index: int) -> bool:
 
 def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
     """Round values from at or below `low` to at or above `high`."""
-    from math import ceil, floor, log10
-
     if high - low < 1e-9:  # nothing to tell apart
         high = low + 1.0
     raw = (high - low) / count
@@ -195,6 +229,59 @@ def label_every(count: int, room: int) -> int:
 
 
 def is_labelled(labels: Sequence[str], index: int, every: int) -> bool:
-    """Whether the mark gets its label where every n-th does: round numbers are preferred."""
+    """Whether a mark gets its label if every n-th does: round numbers are preferred."""
     text = labels[index]
     return int(text) % every == 0 if every > 1 and text.isdigit() else index % every == 0
+
+
+# --------------------------------------------------------------------------- windows of steps, and shares
+
+
+def windows(numbers: Sequence[int], at_most: int) -> list[tuple[int, int]]:
+    """Cut the steps into at most `at_most` consecutive ranges of equal round width; every step is in one."""
+    if not numbers:
+        return []
+    last = max(numbers)
+    width = next(n for n in (1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000, last) if -(-last // n) <= at_most)
+    return [(first, min(first + width - 1, last)) for first in range(1, last + 1, width)]
+
+
+def window_words(window: tuple[int, int]) -> str:
+    return str(window[0]) if window[0] == window[1] else f"{window[0]}–{window[1]}"
+
+
+def inside(window: tuple[int, int], step: int) -> bool:
+    return window[0] <= step <= window[1]
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """By linear interpolation between the two nearest ranks."""
+    ranked = sorted(values)
+    place = share * (len(ranked) - 1)
+    below = int(place)
+    above = min(below + 1, len(ranked) - 1)
+    return ranked[below] + (ranked[above] - ranked[below]) * (place - below)
+
+
+def share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def percent(part: float, whole: float) -> str:
+    return f"{part / whole:.1%}" if whole else "–"
+
+
+# --------------------------------------------------------------------------- the numbers as text
+
+
+def csv_text(table: Table) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows([[_plain(cell) for cell in row] for row in table.rows])
+    return buffer.getvalue()
+
+
+def _plain(cell: Cell) -> Cell:
+    """A spreadsheet takes text that begins so for a formula, and a candidate chooses its own name."""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from evoenv.pool.tags import prototypes_of
+from evoenv.report.reading import RunData
 from evoenv.runs.candidates import Entry
-from evoenv.runs.data import RunData
 from evoenv.runs.funnel import FUNNEL, REFUSED, STATES
 from evoenv.runs.view import Step
 from evoenv.validation.codes import CODES
@@ -175,21 +175,21 @@ def _short(state: str) -> str:
 
 
 def _admitted(data: RunData) -> Paragraph:
-    found = [entry for entry in data.entries if entry.record is not None and not entry.original]
-    if not found:
+    admitted = [entry for entry in data.entries if entry.record is not None and not entry.original]
+    if not admitted:
         return "Admitted", ["No environment was admitted."], []
-    tags = Counter(tag for entry in found for tag in entry.tags)
-    common = ", ".join(f"{tag} ({count / len(found):.0%})" for tag, count in tags.most_common(5))
-    lines = [f"{plural(len(found), 'environment')}." + (f" Most frequent tags: {common}." if common else "")]
-    lines += _consistency(data, found)
-    best = sorted(found, key=lambda entry: -(entry.reward or 0.0))[:ROWS_SHOWN]
+    tags = Counter(tag for entry in admitted for tag in entry.tags)
+    common = ", ".join(f"{tag} ({count / len(admitted):.0%})" for tag, count in tags.most_common(5))
+    lines = [f"{plural(len(admitted), 'environment')}." + (f" Most frequent tags: {common}." if common else "")]
+    lines += _consistency(data, admitted)
+    best = sorted(admitted, key=lambda entry: -(entry.reward or 0.0))[:ROWS_SHOWN]
     rows = [("highest rewards", "step", "pass rate", "reward")]
     rows += [(entry.name, f"{entry.step}", _rate(entry.pass_rate), _signed(entry.reward or 0.0)) for entry in best]
     return "Admitted", lines, rows
 
 
 def _consistency(data: RunData, admitted: Sequence[Entry]) -> list[str]:
-    """How clean the pool is, where the oracle can tell."""
+    """Say how clean the pool is, as far as the oracle can tell."""
     known, before = ([e.consistent for e in part if e.consistent is not None] for part in (admitted, data.entries))
     if not known:
         return []

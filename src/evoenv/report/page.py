@@ -20,11 +20,10 @@ from typing import Any
 
 from evoenv import __version__
 from evoenv.report.charts import PALETTE, Cell, Figure, Table
-from evoenv.report.details import Details
 from evoenv.report.overview import Overview
+from evoenv.report.reading import Details, RunData
 from evoenv.report.svg import draw
 from evoenv.runs.candidates import Entry
-from evoenv.runs.data import RunData
 from evoenv.runs.funnel import STATES
 from evoenv.validation.codes import CODES
 
@@ -99,7 +98,7 @@ def render(data: RunData, figures: Sequence[Figure], details: Details, overview:
 def safe_json(value: Any) -> str:
     """JSON that cannot end the script block it stands in, whatever the strings hold."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSAFE.sub(lambda unsafe: f"\\u{ord(unsafe[0]):04x}", text)
 
 
 def _asset(name: str) -> str:

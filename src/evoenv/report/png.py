@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
 from evoenv.report.charts import (
     PALETTE,
     Bars,
     Columns,
     Figure,
+    Groups,
     Heat,
     Lines,
     Panel,
@@ -24,29 +26,47 @@ from evoenv.report.charts import (
     is_labelled,
     is_measured,
     label_every,
+    positions,
 )
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 WIDTH, DPI = 8.0, 150
+PANEL = (4.6, 3.4)
+"""Inches of a panel that stands beside others."""
 INK, SOFT, RULE = "#1d2129", "#565e6b", "#e2dfd8"
+FEW = 12
+"""Up to this many values of a line are marked."""
+THOUSANDS_FROM = 10_000
+"""From here on positions are counted in thousands and millions."""
 NAMED_AT_MOST = 60
 """More rows than this are drawn without names."""
 
 
 def paint(figure: Figure) -> bytes:
-    heights = [_height(panel) for panel in figure.panels]
-    canvas = Canvas(figsize=(WIDTH, sum(heights) + 0.5), dpi=DPI, facecolor="white", layout="constrained")
+    """Draw a figure as PNG."""
+    columns = min(figure.columns, len(figure.panels))
+    rows = -(-len(figure.panels) // columns)
+    heights = [_height(panel) for panel in figure.panels] if figure.columns == 1 else [PANEL[1]] * rows
+    width = WIDTH if figure.columns == 1 else PANEL[0] * columns
+    canvas = Canvas(figsize=(width, sum(heights) + 0.5), dpi=DPI, facecolor="white", layout="constrained")
     FigureCanvasAgg(canvas)
-    axes = canvas.subplots(len(heights), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
-    for row, panel in enumerate(figure.panels):
-        ax = axes[row][0]
+    axes = list(canvas.subplots(rows, columns, squeeze=False, gridspec_kw={"height_ratios": heights}).flat)
+    for ax in axes[len(figure.panels) :]:
+        ax.set_visible(False)
+    for ax, panel in zip(axes, figure.panels, strict=False):
         ax.tick_params(colors=SOFT, labelsize=9, length=0)
         for side in ("top", "right", "left", "bottom"):
             ax.spines[side].set_visible(False)
         _PAINTERS[type(panel)](ax, panel)
-    canvas.suptitle(_plain(figure.title), fontsize=12, color=INK, x=0.01, ha="left", fontweight="bold")
+        if figure.columns == 1:
+            _legend(ax)
+    if figure.columns > 1:
+        _shared_legend(canvas, axes)
+    if figure.title:
+        canvas.suptitle(_plain(figure.title), fontsize=12, color=INK, x=0.01, ha="left", fontweight="bold")
     buffer = io.BytesIO()
     canvas.savefig(buffer, format="png", metadata={"Title": _plain(figure.title)})
     return buffer.getvalue()
@@ -56,6 +76,8 @@ def _height(panel: Panel) -> float:
     match panel:
         case Bars():
             return 0.3 * len(panel.bars) + 0.2
+        case Groups():
+            return 0.3 * len(panel.rows) + 0.8
         case Heat():
             return 0.22 * len(panel.rows) + 0.6
         case Spans():
@@ -98,7 +120,14 @@ def _ground(ax: Axes, label: str, x_label: str) -> None:
     ax.set_axisbelow(True)
 
 
-def _legend(ax: Axes, count: int) -> None:
+def _titled(ax: Axes, title: str) -> None:
+    if title:
+        ax.set_title(_plain(title), fontsize=10, color=INK)
+
+
+def _legend(ax: Axes) -> None:
+    """Above the panel, if there is more than one thing to tell apart."""
+    count = len(ax.get_legend_handles_labels()[1])
     if count > 1:
         ax.legend(
             fontsize=8, frameon=False, labelcolor=INK, loc="lower left", bbox_to_anchor=(0, 1.0),
@@ -106,30 +135,47 @@ def _legend(ax: Axes, count: int) -> None:
         )  # fmt: skip
 
 
+def _shared_legend(canvas: Canvas, axes: Sequence[Axes]) -> None:
+    """Below all panels, of everything that any of them shows."""
+    entries: dict[str, Artist] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    if entries:
+        canvas.legend(
+            list(entries.values()), list(entries), loc="outside lower center", ncols=min(len(entries), 2 * len(axes)),
+            fontsize=8, frameon=False, labelcolor=INK,
+        )  # fmt: skip
+
+
 def _lines(ax: Axes, panel: Lines) -> None:
     _ground(ax, panel.label, panel.x_label)
+    _titled(ax, panel.title)
+    many = any(len(positions(panel, series)) > 1 for series in panel.series)
     for series in panel.series:
-        colour = _colour(series.colour)
-        marker = "o" if series.dots or len(panel.x) <= 12 else None
-        measured = [index for index in range(len(panel.x)) if is_measured(series, index)]
+        x, colour = positions(panel, series), _colour(series.colour)
+        marker = "o" if series.dots or len(x) <= FEW else None
+        measured = [index for index in range(len(x)) if is_measured(series, index)]
         ax.plot(
-            panel.x, _numbers(series.values), color=colour, linestyle=_dash(series.dash), linewidth=1.8,
+            x, _numbers(series.values), color=colour, linestyle=_dash(series.dash), linewidth=1.8,
             marker=marker, markersize=4, markevery=measured, label=_plain(series.name),
         )  # fmt: skip
         if series.low and series.dots:
             places = [i for i, value in enumerate(series.low) if value is not None]
             low, high = _numbers(series.low), _numbers(series.high)
-            ax.vlines([panel.x[i] for i in places], [low[i] for i in places], [high[i] for i in places], color=colour)
+            ax.vlines([x[i] for i in places], [low[i] for i in places], [high[i] for i in places], color=colour)
         elif series.low:
-            ax.fill_between(panel.x, _numbers(series.low), _numbers(series.high), color=colour, alpha=0.16, linewidth=0)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.margins(x=0.02 if len(panel.x) > 1 else 0.5)
+            ax.fill_between(x, _numbers(series.low), _numbers(series.high), color=colour, alpha=0.16, linewidth=0)
+    if ax.get_xlim()[1] >= THOUSANDS_FROM:
+        ax.xaxis.set_major_formatter(EngFormatter(sep=""))
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+    ax.margins(x=0.02 if many else 0.5)
     if panel.share:
         ax.set_ylim(-0.02, 1.02)
         ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    else:
+    elif panel.from_zero:
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-    _legend(ax, len(panel.series))
 
 
 def _columns(ax: Axes, panel: Columns) -> None:
@@ -153,7 +199,6 @@ def _columns(ax: Axes, panel: Columns) -> None:
             panel.marker[0], 1.0, " " + _plain(panel.marker[1]), fontsize=8, color=SOFT, va="top",
             transform=ax.get_xaxis_transform(),
         )  # fmt: skip
-    _legend(ax, len(panel.series))
 
 
 def _bars(ax: Axes, panel: Bars) -> None:
@@ -168,9 +213,25 @@ def _bars(ax: Axes, panel: Bars) -> None:
     ax.set_xlim(0, most * 1.2)
 
 
-def _heat(ax: Axes, panel: Heat) -> None:
-    from matplotlib.colors import LinearSegmentedColormap
+def _groups(ax: Axes, panel: Groups) -> None:
+    _titled(ax, panel.title)
+    height = 0.8 / len(panel.series)
+    for number, series in enumerate(panel.series):
+        offset = (number - (len(panel.series) - 1) / 2) * height
+        ax.barh(
+            [row + offset for row in range(len(panel.rows))], _numbers(series.values), height * 0.92,
+            color=_colour(series.colour), label=_plain(series.name),
+        )  # fmt: skip
+    ax.set_yticks(range(len(panel.rows)), [_cut(row) for row in panel.rows], color=INK)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1)
+    ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    ax.set_xlabel(_plain(panel.label), color=SOFT, fontsize=9)
+    ax.grid(axis="x", color=RULE, linewidth=0.8)
+    ax.set_axisbelow(True)
 
+
+def _heat(ax: Axes, panel: Heat) -> None:
     shades = LinearSegmentedColormap.from_list("blue", ["#ffffff", _colour("blue")]).with_extremes(bad="#ffffff")
     ax.imshow([_numbers(row) for row in panel.values], aspect="auto", cmap=shades, vmin=0, vmax=1)
     ax.set_yticks(range(len(panel.rows)), [_plain(name) for name in panel.rows], color=INK, fontsize=8)
@@ -240,6 +301,7 @@ _PAINTERS: dict[type, Callable[[Any, Any], None]] = {
     Lines: _lines,
     Columns: _columns,
     Bars: _bars,
+    Groups: _groups,
     Heat: _heat,
     Spans: _spans,
     Tree: _tree,

@@ -9,6 +9,7 @@ from evoenv.report.charts import (
     Bars,
     Columns,
     Figure,
+    Groups,
     Heat,
     Lines,
     Panel,
@@ -19,6 +20,7 @@ from evoenv.report.charts import (
     is_measured,
     label_every,
     nice_ticks,
+    positions,
     tick_words,
 )
 
@@ -28,19 +30,22 @@ PLOT = WIDTH - LEFT - RIGHT
 GAP = 22
 LEGEND_ROW = 22
 FAINT_AT_MOST = 400
-"""More faint lines than this are a fog: they show only where they are asked for."""
+"""More faint lines than this are a fog: they show only if they are asked for."""
 CHARACTER = 6.3
 """About the width of a character of the labels; only placing depends on it."""
 
 
 def draw(figure: Figure) -> str:
-    """One `<svg>`; empty where there is nothing to draw."""
+    """Draw a figure as one `<svg>`; empty if there is nothing to draw."""
     if not figure.panels:
         return ""
     parts: list[str] = []
     y = 0.0
     for panel in figure.panels:
-        legend = list(panel.series) if isinstance(panel, (Lines, Columns)) else []
+        if isinstance(panel, (Lines, Groups)) and panel.title:
+            parts.append(_text(LEFT, y + 12, panel.title, "label"))
+            y += LEGEND_ROW
+        legend = list(panel.series) if isinstance(panel, (Lines, Columns, Groups)) else []
         if len(legend) > 1:
             drawn, height = _legend(legend, y, isinstance(panel, Lines))
             parts.append(drawn)
@@ -64,6 +69,8 @@ def _panel(panel: Panel) -> tuple[str, float]:
             return _columns(panel)
         case Bars():
             return _bars(panel)
+        case Groups():
+            return _groups(panel)
         case Heat():
             return _heat(panel)
         case Spans():
@@ -156,63 +163,69 @@ def _runs(values: Sequence[float | None]) -> Iterator[list[int]]:
 def _lines(panel: Lines) -> tuple[str, float]:
     height = 190.0
     numbers = [v for s in panel.series for values in (s.values, s.low, s.high) for v in values if v is not None]
-    low, high = min([0.0, *numbers]), max([0.0, *numbers])
-    axis, at = _y_axis(low, high, height, panel.share, panel.label)
-    first, last = min(panel.x), max(panel.x)
-    spread = max(last - first, 1)
+    zero = [0.0] if panel.from_zero or not numbers else []
+    axis, at = _y_axis(min([*zero, *numbers]), max([*zero, *numbers]), height, panel.share, panel.label)
+    places = sorted({*panel.x, *(x for series in panel.series for x in series.x)}) or [0.0]
+    first, last = places[0], places[-1]
 
-    def across(index: int) -> float:
-        if first == last:
-            return LEFT + PLOT / 2
-        return LEFT + 10 + (panel.x[index] - first) / spread * (PLOT - 20)
+    def across(x: float) -> float:
+        return LEFT + PLOT / 2 if first == last else LEFT + 10 + (x - first) / (last - first) * (PLOT - 20)
 
-    parts = [axis, _x_axis([str(x) for x in panel.x], across, TOP + height, panel.x_label)]
+    # of many positions in between, as with series that have their own, round ones are labelled
+    marks = panel.x or [tick for tick in nice_ticks(first, last) if first <= tick <= last]
+    parts = [
+        axis,
+        _x_axis([tick_words(x) for x in marks], lambda index: across(marks[index]), TOP + height, panel.x_label),
+    ]
     for series in panel.series:
-        parts += _band(series, across, at)
+        xs = [across(x) for x in positions(panel, series)]
+        parts += _band(series, xs, at)
         dash = f' stroke-dasharray="{series.dash}"' if series.dash else ""
         for run in _runs(series.values):
-            points = [(across(i), at(series.values[i] or 0.0)) for i in run]
+            points = [(xs[i], at(series.values[i] or 0.0)) for i in run]
             if len(points) > 1:
                 path = "L".join(f"{_n(x)} {_n(y)}" for x, y in points)
                 parts.append(f'<path d="M{path}" class="line s-{series.colour}"{dash}/>')
-            if len(points) == 1 or series.dots or len(panel.x) <= 12:
+            if len(points) == 1 or series.dots or len(xs) <= 12:
                 parts += [
                     f'<circle cx="{_n(x)}" cy="{_n(y)}" r="3" class="f-{series.colour}"/>'
                     for i, (x, y) in zip(run, points, strict=True)
                     if is_measured(series, i)
                 ]
-    parts += _hovers(panel, across, height)
+    parts += _hovers(panel, places, across, height)
     return "".join(parts), TOP + height + BOTTOM
 
 
-def _band(series: Series, across: Callable[[int], float], at: Callable[[float], float]) -> list[str]:
+def _band(series: Series, xs: Sequence[float], at: Callable[[float], float]) -> list[str]:
     parts: list[str] = []
     for run in _runs(series.low):
-        upper = [f"{_n(across(i))} {_n(at(series.high[i] or 0.0))}" for i in run]
-        lower = [f"{_n(across(i))} {_n(at(series.low[i] or 0.0))}" for i in reversed(run)]
+        upper = [f"{_n(xs[i])} {_n(at(series.high[i] or 0.0))}" for i in run]
+        lower = [f"{_n(xs[i])} {_n(at(series.low[i] or 0.0))}" for i in reversed(run)]
         if series.dots:  # an interval around each point: there is nothing between two evaluations
             for i in run:
                 top, bottom = at(series.high[i] or 0.0), at(series.low[i] or 0.0)
                 parts.append(
-                    f'<path d="M{_n(across(i))} {_n(top)}V{_n(bottom)}M{_n(across(i) - 4)} {_n(top)}h8'
-                    f'M{_n(across(i) - 4)} {_n(bottom)}h8" class="whisker s-{series.colour}"/>'
+                    f'<path d="M{_n(xs[i])} {_n(top)}V{_n(bottom)}M{_n(xs[i] - 4)} {_n(top)}h8'
+                    f'M{_n(xs[i] - 4)} {_n(bottom)}h8" class="whisker s-{series.colour}"/>'
                 )
         elif len(run) > 1:
             parts.append(f'<path d="M{"L".join(upper + lower)}Z" class="band f-{series.colour}"/>')
     return parts
 
 
-def _hovers(panel: Lines, across: Callable[[int], float], height: float) -> list[str]:
+def _hovers(panel: Lines, places: Sequence[float], across: Callable[[float], float], height: float) -> list[str]:
     """Invisible strips that carry the numbers of each position."""
-    places = [across(index) for index in range(len(panel.x))]
+    indices_by_x = [{x: index for index, x in enumerate(positions(panel, series))} for series in panel.series]
+    xs = [across(place) for place in places]
     parts = []
-    for index, place in enumerate(places):
-        left = (places[index - 1] + place) / 2 if index else LEFT
-        right = (place + places[index + 1]) / 2 if index + 1 < len(places) else LEFT + PLOT
-        words = [f"{panel.x_label} {panel.x[index]}"]
-        for series in panel.series:
-            value = series.values[index]
-            if value is not None and is_measured(series, index):
+    for number, (place, x) in enumerate(zip(places, xs, strict=True)):
+        left = (xs[number - 1] + x) / 2 if number else LEFT
+        right = (x + xs[number + 1]) / 2 if number + 1 < len(xs) else LEFT + PLOT
+        words = [f"{panel.x_label} {_words(place, False)}"]
+        for series, indices in zip(panel.series, indices_by_x, strict=True):
+            index = indices.get(place)
+            value = None if index is None else series.values[index]
+            if index is not None and value is not None and is_measured(series, index):
                 around = ""
                 if series.low and series.low[index] is not None:
                     around = f" ({_words(series.low[index], panel.share)} to {_words(series.high[index], panel.share)})"
@@ -289,6 +302,27 @@ def _bars(panel: Bars) -> tuple[str, float]:
             f'class="f-{bar.colour}"/>{_text(left + width + 7, y + 14, bar.words, "number")}</g>'
         )
     return "".join(parts), row * len(panel.bars) + 8
+
+
+def _groups(panel: Groups) -> tuple[str, float]:
+    left = max(len(row) for row in panel.rows) * CHARACTER + 16
+    room, thick = WIDTH - left - RIGHT, 18.0 / len(panel.series)
+    parts = []
+    for number, row in enumerate(panel.rows):
+        y = number * 26 + 4
+        words = [row, *(f"{series.name}: {_words(series.values[number], True)}" for series in panel.series)]
+        widths = [max((series.values[number] or 0.0) * room, 0.5) for series in panel.series]
+        bars = "".join(
+            f'<rect x="{_n(left)}" y="{_n(y + at * thick)}" width="{_n(widths[at])}" height="{_n(thick)}" '
+            f'class="f-{series.colour}"/>'
+            for at, series in enumerate(panel.series)
+        )
+        parts.append(f"<g{_tip(chr(10).join(words))}>{_text(left - 8, y + 13, row, anchor='end')}{bars}</g>")
+    bottom = len(panel.rows) * 26 + 4
+    ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
+    parts += [_text(left + tick * room, bottom + 12, tick_words(tick, True), anchor="middle") for tick in ticks]
+    parts.append(_text(left + room / 2, bottom + 31, panel.label, "label", "middle"))
+    return "".join(parts), bottom + 38
 
 
 def _heat(panel: Heat) -> tuple[str, float]:

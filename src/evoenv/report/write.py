@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -11,12 +9,11 @@ from pathlib import Path
 
 from evoenv.durable import replace_file
 from evoenv.errors import InputError
-from evoenv.report.charts import Cell, Figure, Table
-from evoenv.report.details import TEXT_BUDGET, collect
+from evoenv.report.charts import Cell, Figure, Table, csv_text
 from evoenv.report.figures import figures_of
 from evoenv.report.overview import Overview, overview_of
 from evoenv.report.page import render
-from evoenv.runs.data import RunData, read_run
+from evoenv.report.reading import TEXT_BUDGET, RunData, collect, read_run
 from evoenv.store.store import Store
 
 PAGE_NAME = "index.html"
@@ -87,19 +84,6 @@ def _pictures(figures: Sequence[Figure], folder: Path) -> tuple[list[Path], str 
 def _write(path: Path, content: str | bytes) -> Path:
     replace_file(path, [content.encode("utf-8", "replace") if isinstance(content, str) else content])
     return path
-
-
-def csv_text(table: Table) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows([[_plain(cell) for cell in row] for row in table.rows])
-    return buffer.getvalue()
-
-
-def _plain(cell: Cell) -> Cell:
-    """A spreadsheet takes text that begins so for a formula, and a candidate chooses its own name."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
 
 
 def candidates_table(data: RunData) -> Table:

@@ -153,9 +153,9 @@ def read_page(
         [*values, limit + 1],
     )
     ids = [row[0] for row in rows[:limit]]
-    found = {entry.id: entry for entry in _entries(store, f"c.id IN ({','.join('?' * len(ids))})", ids)}
+    rows_by_id = {entry.id: entry for entry in _entries(store, f"c.id IN ({','.join('?' * len(ids))})", ids)}
     return Page(
-        entries=tuple(found[name] for name in ids),
+        entries=tuple(rows_by_id[candidate_id] for candidate_id in ids),
         total=count_candidates(store, query),
         next=tuple(rows[limit - 1][1:]) if len(rows) > limit else None,
     )
@@ -380,5 +380,5 @@ def read_answered(store: Store, request_id: str) -> Answered | None:
 
 def read_all_answered(store: Store, purpose: Purpose, subject: str) -> list[Answered]:
     """Read all that was asked for a purpose about a subject, with the answers; oldest first."""
-    found = (read_answered(store, request_id) for request_id in request_ids(store, purpose, subject))
-    return [answered for answered in found if answered is not None]
+    requests = (read_answered(store, request_id) for request_id in request_ids(store, purpose, subject))
+    return [request for request in requests if request is not None]

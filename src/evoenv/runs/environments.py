@@ -52,7 +52,7 @@ def read_lineage(store: Store) -> dict[str, Lineage]:
         parents[identity] = tuple(dict.fromkeys(json.loads(shown))) if shown else ()
         for parent in parents[identity]:
             children.setdefault(parent, []).append(identity)
-    return {identity: Lineage(found, tuple(children.get(identity, ()))) for identity, found in parents.items()}
+    return {identity: Lineage(own, tuple(children.get(identity, ()))) for identity, own in parents.items()}
 
 
 # --------------------------------------------------------------------------- use

@@ -137,13 +137,13 @@ def read_fates(store: Store, first: int, last: int) -> dict[int, Fates]:
         "ON d.question_id = q.id WHERE q.step BETWEEN ? AND ? GROUP BY q.step, d.reason",
         (first, last),
     )
-    found: dict[int, Fates] = {}
+    by_step: dict[int, Fates] = {}
     for rows, are_questions in ((candidates, False), (questions, True)):
         for step, layer, reason, count in rows:
-            known = found.get(step, NO_FATES)
+            known = by_step.get(step, NO_FATES)
             counts = known.counts + Counter({fate_of(state_of(layer, reason)): count})
-            found[step] = Fates(counts, known.decided or reason is not None, are_questions)
-    return found
+            by_step[step] = Fates(counts, known.decided or reason is not None, are_questions)
+    return by_step
 
 
 def read_funnel(store: Store, step: int) -> Funnel:

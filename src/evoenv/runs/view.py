@@ -1,12 +1,10 @@
 """A read-only view of a run, finished or not: by a directory, or over a store that is open.
 
-    with RunView.open(directory) as view:        # one moment of the run, whoever writes meanwhile
-        view.progress()
-        view.candidates(CandidateQuery(fate="too-hard"))
+with RunView.open(directory) as view:        # one moment of the run, whoever writes meanwhile
+    view.progress()
+    view.candidates(CandidateQuery(fate="too-hard"))
 
-    RunView(store)                               # what the store says now, asked again and again
-
-`runs.data` reads the whole at once, for what is written down.
+RunView(store)                               # what the store says now, asked again and again
 """
 
 from __future__ import annotations
@@ -149,8 +147,8 @@ class RunView:
 
     @property
     def created(self) -> float | None:
-        found: float | None = self.store.meta("created")
-        return found
+        created: float | None = self.store.meta("created")
+        return created
 
     @property
     def training(self) -> bool:

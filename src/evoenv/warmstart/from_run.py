@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 INSTANCES = 16
 """Fresh instances of every environment at every level of the recipe."""
 KEPT_FOR_MEASURING = 8
-"""Every such environment is kept for measuring, where there are enough of them."""
+"""Every such environment is kept for measuring, if there are enough of them."""
 
 
 @dataclass
@@ -64,16 +64,16 @@ def still_valid(
     path: Path, entries: Sequence[PoolEntry], sandbox: Sandbox, progress: Progress | None = None
 ) -> list[PoolEntry]:
     """Those that reach L5 here and now, whatever was recorded of them."""
-    found = judged([replace(entry, report=NOT_JUDGED) for entry in entries], sandbox, progress)
-    usable = [entry for entry in found if entry.report.layer == 5]
+    checked = judged([replace(entry, report=NOT_JUDGED) for entry in entries], sandbox, progress)
+    usable = [entry for entry in checked if entry.report.layer == 5]
     if not usable:
-        first = found[0].report
+        first = checked[0].report
         why = first.findings[0] if first.findings else None
         raise InputError(
             f"none of the {len(entries)} environments in {path} reaches L5 any more (the first stops at "
             f"L{first.layer}: {why.code if why else 'no finding'}); check them with `evoenv validate`"
         )
-    for entry in found:
+    for entry in checked:
         if entry.report.layer < 5:
             logger.warning("%s (%s) no longer reaches L5 and is left out", entry.name, entry.id)
     return usable
@@ -92,7 +92,7 @@ class RunPairs:
         *,
         refused: int = 0,
     ) -> None:
-        """`usable`: what `still_valid` says of them, `refused` how many it left out; found here where not given."""
+        """`usable` is what `still_valid` leaves, `refused` how many it left out; both are worked out if not given."""
         self.path, self.recipe, self.seed = path, recipe, seed
         if usable is None:
             entries = entries_of(path)
@@ -103,11 +103,11 @@ class RunPairs:
         self._reviews = _recorded_reviews(path)
         material = []
         for entry in usable:
-            one = Material(entry, self._solve(entry, sandbox))
-            one.solved += recorded.get(entry.id, [])
-            material.append(one)
+            item = Material(entry, self._solve(entry, sandbox))
+            item.solved += recorded.get(entry.id, [])
+            material.append(item)
         self._kept = material[::KEPT_FOR_MEASURING] if len(material) >= 2 * KEPT_FOR_MEASURING else []
-        self._shown = [one for one in material if one not in self._kept]
+        self._shown = [item for item in material if item not in self._kept]
         if len(self._shown) <= recipe.few_shot:
             raise InputError(
                 f"{path} has {len(self._shown)} environments that still reach L5; a generator pair needs "
@@ -121,21 +121,23 @@ class RunPairs:
             drawn: list[Drawn] = []
             for level in sorted(set(self.recipe.difficulties)):
                 seeds = [derive_seed("warm-start", self.seed, entry.id, level, number) for number in range(INSTANCES)]
-                found = [item for item in worker.instances(seeds, level) if item is not None]
-                drawn += [Drawn(one.seed, one.difficulty, one.prompt, one.latent, one.reference) for one in found]
+                instances = [item for item in worker.instances(seeds, level) if item is not None]
+                drawn += [
+                    Drawn(item.seed, item.difficulty, item.prompt, item.latent, item.reference) for item in instances
+                ]
             evidence = Evidence(worker, lambda **options: sandbox.open(entry.source, **options), drawn=drawn)
             solved, _, _ = probes.solve(evidence, drawn)
-        return [(solver_messages(one.instance.prompt), f"<answer>{one.text}</answer>") for one in solved]
+        return [(solver_messages(item.instance.prompt), f"<answer>{item.text}</answer>") for item in solved]
 
     # ------------------------------------------------------------------ the port
 
     def own_suite(self) -> tuple[str, list[PoolEntry]]:
-        """What the solver is measured on: the environments kept for it, or where there are too few all of them."""
+        """What the solver is measured on: the environments kept for it, or all of them if those are too few."""
         name = "environments kept for measuring" if self._kept else "environments shown"
-        return name, [one.entry for one in self._kept or self._shown]
+        return name, [item.entry for item in self._kept or self._shown]
 
     def sources(self) -> list[str]:
-        return [one.entry.source for one in self._shown]
+        return [item.entry.source for item in self._shown]
 
     def pair(self, index: int) -> Pair:
         role = draw_role(random.Random(derive_seed("warm-start", self.seed, index)), self.recipe)
@@ -146,13 +148,13 @@ class RunPairs:
         material = self._kept or self._shown if index < 0 else self._shown
         if role == "generator":
             target = rng.choice(material)
-            others = [one for one in self._shown if one is not target]
+            others = [item for item in self._shown if item is not target]
             examples = rng.sample(others, min(self.recipe.few_shot, len(others)))
-            return generator_pair([one.entry.source for one in examples], target.entry.source, self.recipe)
+            return generator_pair([item.entry.source for item in examples], target.entry.source, self.recipe)
         if role == "reviewer" and self._reviews:
             messages, text = rng.choice(self._reviews)
             return Pair("reviewer", messages, text)
-        solvable = [one for one in material if one.solved] or [one for one in self._shown if one.solved]
+        solvable = [item for item in material if item.solved] or [item for item in self._shown if item.solved]
         if not solvable:
             raise InputError(f"no instance of {self.path}'s environments could be solved; set data.solver=0")
         messages, text = rng.choice(rng.choice(solvable).solved)
@@ -164,7 +166,7 @@ class RunPairs:
             "environments": len(self._shown),
             "kept_for_measuring": len(self._kept),
             "no_longer_valid": self.refused,
-            "solver_pairs": sum(len(one.solved) for one in self._shown),
+            "solver_pairs": sum(len(item.solved) for item in self._shown),
             "reviews": len(self._reviews),
         }
 

@@ -1,14 +1,32 @@
-"""The pool: its size and kinds, who came of whom, who entered and left."""
+"""The figures of the pool: its size and kinds, who came of whom, who entered and left. Pure: a run in, figures out."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
-from evoenv.report.charts import Columns, Figure, Heat, Lines, Panel, Series, Span, Spans, Table
-from evoenv.report.figures.common import MOST_COLUMNS, having, inside, share, window_words, windows
-from evoenv.report.lineage import colour_of, lay_out
-from evoenv.runs.data import RunData
+from evoenv.report.charts import (
+    MOST_COLUMNS,
+    Columns,
+    Figure,
+    Heat,
+    Lines,
+    Node,
+    Panel,
+    Series,
+    Span,
+    Spans,
+    Table,
+    Tree,
+    inside,
+    share,
+    window_words,
+    windows,
+)
+from evoenv.report.reading import RunData
+from evoenv.runs.candidates import Entry
 from evoenv.runs.environments import closest_parent, turnover_of
+from evoenv.store.store import EnvironmentRecord
 
 MOST_WINDOWS = 16
 
@@ -34,7 +52,7 @@ def pool(data: RunData) -> Figure:
         "pool",
         "Pool size and prototypes",
         "Above: environments in the pool, serving as few-shot examples, and ever admitted. Below: tag prototypes, a "
-        "lower bound on the distinct kinds of task: one more where the tags are unlike all before (Jaccard below 0.5)."
+        "lower bound on the distinct kinds of task: one more if the tags are unlike all before (Jaccard below 0.5)."
         if data.environments
         else "The pool has not been filled yet.",
         "Lines along steps: the size of the pool, the examples, all ever admitted, and the number of tag prototypes.",
@@ -55,10 +73,10 @@ def tags_by_step(data: RunData) -> Figure:
     totals = Counter(tag for record in generated for tag in record.tags)
     seeds = Counter(tag for record in originals for tag in record.tags)
     rows = sorted({*totals, *seeds}, key=lambda tag: (-totals[tag], -seeds[tag], tag))
-    values = [[share(having(tag, cohort), len(cohort)) for cohort in cohorts] for tag in rows]
+    values = [[share(_having(tag, cohort), len(cohort)) for cohort in cohorts] for tag in rows]
     tips = [
         [
-            f"{tag}: {having(tag, cohort)} of {len(cohort)}\n" + ("seeds" if name == "seeds" else f"steps {name}")
+            f"{tag}: {_having(tag, cohort)} of {len(cohort)}\n" + ("seeds" if name == "seeds" else f"steps {name}")
             for name, cohort in zip(names, cohorts, strict=True)
         ]
         for tag in rows
@@ -72,6 +90,10 @@ def tags_by_step(data: RunData) -> Figure:
         [Heat(rows, names, values, tips, "admitted at step", gap_after=1)] if generated and rows else [],
         Table(("tag", *names), [(tag, *values[index]) for index, tag in enumerate(rows)]),
     )  # fmt: skip
+
+
+def _having(tag: str, records: Sequence[EnvironmentRecord]) -> int:
+    return sum(tag in record.tags for record in records)
 
 
 def lineage(data: RunData) -> Figure:
@@ -152,3 +174,60 @@ def lifetimes(data: RunData) -> Figure:
              for r in data.environments],
         ),
     )  # fmt: skip
+
+
+# --------------------------------------------------------------------------- the lineage, laid out
+
+# An environment usually has several parents, which drawn in full is a hairball; so one of them, the closest, carries
+# the strong line and decides the place in the picture, and the others are faint lines, shown when a node is pointed at.
+
+
+def lay_out(data: RunData) -> Tree | None:
+    """Place every environment; None if nothing was admitted: seeds alone are no lineage."""
+    if not data.generated:
+        return None
+    records = {record.id: record for record in data.environments}
+    entries = {entry.environment_id: entry for entry in data.entries if entry.environment_id is not None}
+    parent_of = {record.id: closest_parent(entries[record.id], records) for record in data.environments}
+    children: dict[str | None, list[str]] = {}
+    for record in data.environments:
+        children.setdefault(parent_of[record.id], []).append(record.id)
+    order = _depth_first(children)
+    place = {name: index for index, name in enumerate(order)}
+    nodes = [_node(records[name], entries[name], place[name], len(children.get(name, ()))) for name in order]
+    strong = [(place[parent], place[name]) for name in order if (parent := parent_of[name]) is not None]
+    faint = [
+        (place[parent], place[name])
+        for name in order
+        for parent in entries[name].parents
+        if parent in place and parent not in (parent_of[name], name)
+    ]
+    last = max(data.last_step, *(record.admitted_step for record in data.environments), 1)
+    return Tree(nodes, strong, faint, last, len(order))
+
+
+def _depth_first(children: Mapping[str | None, Sequence[str]]) -> list[str]:
+    """Each right before its descendants, the youngest branch first, so that lines seldom cross. No recursion:
+    a chain may be as long as the run."""
+    order: list[str] = []
+    stack = list(reversed(children.get(None, ())))
+    while stack:
+        name = stack.pop()
+        order.append(name)
+        stack.extend(children.get(name, ()))
+    return order
+
+
+def _node(record: EnvironmentRecord, entry: Entry, row: int, children: int) -> Node:
+    origin = "original" if record.original else f"admitted at step {record.admitted_step}"
+    state = "in the pool" if record.active else f"retired at step {record.retired_step}"
+    words = [record.name, f"{origin}, {state}", ", ".join(sorted(record.tags))]
+    words += [f"closest parent of {children}"] if children else []
+    return Node(record.id, record.name, record.admitted_step, row, colour_of(record), "\n".join(words), entry.id)
+
+
+def colour_of(record: EnvironmentRecord) -> str:
+    """Originals, generated ones in the pool, and those that left it."""
+    if record.original:
+        return "amber" if record.active else "grey"
+    return "admitted" if record.active else "grey"

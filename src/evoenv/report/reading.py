@@ -1,23 +1,27 @@
-"""The texts behind the list: sources, an instance, probes, reviews, responses. Chosen within a budget, cut where long.
+"""A run as the report needs it: the whole as plain values, and the texts that fit into a page.
 
-A page that a browser opens smoothly cannot hold every text of a long run; the run itself does. What is left out is
-counted, and the page says so.
+Every candidate comes with its tags and consistency, every step in numbers. A page that a browser opens smoothly cannot
+hold every text of a long run; the run itself does. Texts are chosen within a budget and cut if long; what is left out
+is counted, and the page says so.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evoenv.pool.tags import tags_of
 from evoenv.prompts.solver import SOLVER_PROMPT
 from evoenv.prompts.texts import load_prompt
 from evoenv.records import Score, environment_id
-from evoenv.runs.candidates import Answered, Entry, History
-from evoenv.runs.data import RunData
-from evoenv.runs.view import RunView
-from evoenv.store.store import Store
+from evoenv.runs.candidates import Answered, Entry, History, original_entry
+from evoenv.runs.environments import Movement, Oracle, PoolStep, pool_steps
+from evoenv.runs.funnel import add_funnels
+from evoenv.runs.view import RunView, Step
+from evoenv.store.packing import unpack_text
+from evoenv.store.store import EnvironmentRecord, HeldOutAccuracy, Store
 
 TEXT_BUDGET = 12_000_000
 """Characters of embedded texts: parsed in a fraction of a second, and a file that mail still carries."""
@@ -33,6 +37,115 @@ _INSTANCE = re.compile(
     r"Values behind it, and the reference answer:\n(`{3,})[^\n]*\nvalue \| is \| shown in the prompt\n(.*?)\n\5$",
     re.DOTALL | re.MULTILINE,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RunData:
+    """A whole run as plain values."""
+
+    directory: str
+    config: Mapping[str, Any]
+    versions: Mapping[str, str]
+    created: float | None
+    training: bool
+    last_step: int
+    """The last that is wholly done."""
+    wanted_steps: int
+    stage: str
+    """What was done last, in words."""
+    steps: list[Step]
+    entries: list[Entry]
+    environments: list[EnvironmentRecord]
+    evaluations: list[HeldOutAccuracy]
+    movements: list[Movement]
+    solve_requests: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    """(step, request) by environment, oldest first."""
+    tokens: int = 0
+    seconds: float = 0.0
+
+    @property
+    def names(self) -> dict[str, str]:
+        return {record.id: record.name for record in self.environments}
+
+    @property
+    def generated(self) -> list[EnvironmentRecord]:
+        return [record for record in self.environments if not record.original]
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """Tests of FUNNEL that this run does not apply: what passed them says nothing."""
+        return frozenset(
+            name for name in ("review", "calibration") if not self.config.get(name, {}).get("enabled", True)
+        )
+
+    @property
+    def funnel(self) -> tuple[int, ...]:
+        """Who passed which test, over all steps; what is not known yet counts as 0."""
+        return tuple(count or 0 for count in add_funnels(step.funnel for step in self.steps))
+
+    @property
+    def pool(self) -> list[PoolStep]:
+        return pool_steps(self.environments, ((step.number, step.metrics) for step in self.steps))
+
+    def total(self, *states: str) -> int:
+        return sum(step.fates[state] for step in self.steps for state in states)
+
+
+def read_run(store: Store) -> RunData:
+    """Read all that is known of a run; call it inside `store.snapshot()` if the run may still be written."""
+    view = RunView(store)
+    progress, environments, steps = view.progress(), view.environments(), view.steps()
+    solve_requests: dict[str, list[tuple[int, str]]] = {}
+    for subject, step, request_id in store.query(
+        "SELECT subject, step, id FROM requests WHERE purpose = 'solve' ORDER BY step, id"
+    ):
+        solve_requests.setdefault(subject or "", []).append((step, request_id))
+    return RunData(
+        directory=str(store.directory),
+        config=view.config,
+        versions=view.versions,
+        created=view.created,
+        training=view.training,
+        last_step=progress.last_step,
+        wanted_steps=progress.wanted_steps,
+        stage=progress.words,
+        steps=steps,
+        entries=[
+            *(original_entry(record) for record in environments if record.original),
+            *_described(view, [step.number for step in steps]),
+        ],
+        environments=environments,
+        evaluations=view.evaluations(),
+        movements=view.movements(),
+        solve_requests=solve_requests,
+        tokens=view.tokens(step.number for step in steps),
+        seconds=sum(step.metrics.get("time/step", 0.0) for step in steps),
+    )
+
+
+def _described(view: RunView, steps: Iterable[int]) -> Iterator[Entry]:
+    """Every candidate with the tags of its task and whether it is consistent: both are read off its source."""
+    tags: dict[tuple[str, str], frozenset[str]] = {}
+    oracle = Oracle()
+    for step in steps:
+        consistent = view.consistency(step, oracle)
+        texts = {
+            name: (unpack_text(template), "" if source is None else unpack_text(source))
+            for name, template, source in view.store.query(
+                "SELECT c.id, r.prompt_template, s.source FROM candidates c JOIN reports r ON r.candidate_id = c.id "
+                "LEFT JOIN sources s ON s.environment_id = c.environment_id WHERE c.step = ? AND r.layer > 0",
+                [step],
+            )
+        }
+        for entry in view.entries(step):
+            own = entry.tags
+            if entry.record is None and entry.id in texts:
+                key = texts[entry.id]
+                own = tags[key] = tags[key] if key in tags else tags_of(*key)
+            yield replace(entry, tags=own, consistent=consistent.get(entry.id))
+
+
+# --------------------------------------------------------------------------- texts
 
 
 @dataclass(slots=True)
@@ -183,9 +296,9 @@ def read_evidence(prompt: str) -> tuple[list[list[Any]], list[list[Any]]]:
     if not mark:
         return [], []
     instances = []
-    for found in _INSTANCE.finditer(head):
-        rows = [_value_row(line) for line in found[6].splitlines()]
-        instances.append([found[1], int(found[2]), cut(found[4]), rows])
+    for instance in _INSTANCE.finditer(head):
+        rows = [_value_row(line) for line in instance[6].splitlines()]
+        instances.append([instance[1], int(instance[2]), cut(instance[4]), rows])
     probes = []
     for line in tail.partition(_STEPS)[0].splitlines():
         if probe := _PROBE.match(line):

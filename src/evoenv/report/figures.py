@@ -1,4 +1,7 @@
-"""How both roles moved: scores, rewards, groups without a signal, calibration."""
+"""The audit figures of a run, as charts with the table behind each: what was proposed, how both roles moved.
+
+Pure: a run in, figures out. The figures of the pool stand in `pool_figures`.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,175 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from evoenv.admission.reward import q_unc
-from evoenv.report.charts import Cell, Columns, Figure, Lines, Series, Table
-from evoenv.report.figures.common import quantile
-from evoenv.runs.data import RunData
-from evoenv.runs.funnel import INSIDE
+from evoenv.report import pool_figures
+from evoenv.report.charts import (
+    DASHES,
+    MOST_COLUMNS,
+    Bar,
+    Bars,
+    Cell,
+    Columns,
+    Figure,
+    Lines,
+    Series,
+    Table,
+    inside,
+    percent,
+    quantile,
+    share,
+    window_words,
+    windows,
+)
+from evoenv.report.reading import RunData
+from evoenv.runs.funnel import FUNNEL, INSIDE, REFUSED, STATES
+from evoenv.validation.codes import CODES
 
-DASHES = ("", "6 3", "2 3", "8 3 2 3")
+MOST_REASONS = 18
+COLOURS = {
+    **{name: name for name in ("l1", "l2", "l3", "l4", "l5", "review", "admitted")},
+    "too-hard": "calibration",
+    "too-easy": "calibration",
+    "gate": "novelty",
+    "batch-duplicate": "novelty",
+    "judging": "grey",
+    "undecided": "grey",
+}
+_LABELS = {
+    "review": "rejected by review",
+    "too-hard": "too hard",
+    "too-easy": "too easy",
+    "gate": "not novel",
+    "batch-duplicate": "duplicate in its batch",
+}
+_BANDS = (
+    ("admitted", ("admitted",), "admitted"),
+    ("not novel", ("gate", "batch-duplicate"), "novelty"),
+    ("too hard or too easy", ("too-hard", "too-easy"), "calibration"),
+    ("review", ("review",), "review"),
+    *((f"fails L{layer}", (f"l{layer}",), f"l{layer}") for layer in range(5, 0, -1)),
+    ("not decided yet", ("judging", "undecided"), "grey"),
+)
+
+
+def figures_of(data: RunData) -> list[Figure]:
+    """Make every figure; one without data says what is missing."""
+    return [
+        funnel(data),
+        funnel_by_step(data),
+        rejections(data),
+        scores(data),
+        reward(data),
+        zero_variance(data),
+        pass_rates(data),
+        pool_figures.pool(data),
+        pool_figures.tags_by_step(data),
+        pool_figures.lineage(data),
+        pool_figures.rotation(data),
+        pool_figures.lifetimes(data),
+    ]
+
+
+# --------------------------------------------------------------------------- what was proposed and how far it got
+
+
+def funnel(data: RunData) -> Figure:
+    labels = ("proposed", *(f"pass L{layer}" for layer in range(1, 6)), "pass review", "right difficulty", "admitted")
+    colours = ("grey", "l1", "l2", "l3", "l4", "l5", "review", "calibration", "admitted")
+    tests = [test for test in zip(FUNNEL, labels, data.funnel, colours, strict=True) if test[0] not in data.left_out]
+    counts = [count for _, _, count, _ in tests]
+    proposed = counts[0]
+    table = Table(
+        ("passed", "candidates", "share_of_proposed", "share_of_previous"),
+        [
+            (name, count, share(count, proposed), share(count, counts[max(index - 1, 0)]))
+            for index, (name, _, count, _) in enumerate(tests)
+        ],
+    )
+    bars = [
+        Bar(label, count, colour, f"{count:,} · {percent(count, proposed)}",
+            f"{label}: {count:,} of {proposed:,} candidates\n{percent(count, counts[max(i - 1, 0)])} of those before")
+        for i, (_, label, count, colour) in enumerate(tests)
+    ]  # fmt: skip
+    return Figure(
+        "funnel",
+        "How far candidates get",
+        "All candidates of the run. Each bar counts those that passed this test and all before it; percentages are of "
+        "the proposed." + "".join(f" This run leaves {name} out." for name in FUNNEL if name in data.left_out)
+        if proposed
+        else "No candidate was proposed.",
+        f"Bars that shrink from {proposed} proposed candidates to {counts[-1]} admitted.",
+        [Bars(bars)] if proposed else [],
+        table,
+    )
+
+
+def funnel_by_step(data: RunData) -> Figure:
+    steps = [step for step in data.steps if step.fates]
+    ranges = windows([step.number for step in steps], MOST_COLUMNS)
+    fates = [
+        sum((step.fates for step in steps if inside(window, step.number)), start=Counter[str]()) for window in ranges
+    ]
+    series = [
+        Series(words, [float(sum(counts[name] for name in names)) for counts in fates], colour)
+        for words, names, colour in _BANDS
+    ]
+    series = [item for item in series if any(item.values)]
+    columns = Columns([window_words(window) for window in ranges], series, "candidates")
+    table = Table(
+        ("step", *(f"passed_{name}" if name not in ("proposed", "admitted") else name for name in FUNNEL)),
+        [(step.number, *step.funnel) for step in steps],
+    )
+    return Figure(
+        "funnel_by_step",
+        "Validation funnel per step",
+        "Where the candidates of each step ended, the admitted at the bottom. A generator that learns to write sound "
+        "environments moves the colours upwards." if steps else "No candidate was proposed.",
+        "Stacked columns, one per step, by the test that refused the candidates.",
+        [columns] if steps else [],
+        table,
+    )  # fmt: skip
+
+
+def rejections(data: RunData) -> Figure:
+    counts: Counter[tuple[str, str]] = Counter()
+    for entry in data.entries:
+        if entry.state in REFUSED:
+            reason = entry.codes[0] if entry.state.startswith("l") and entry.codes else entry.state
+            counts[reason, entry.state] += 1
+    refused = sum(counts.values())
+    rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    bars = [
+        Bar(
+            _LABELS.get(reason, reason),
+            count,
+            COLOURS[state],
+            f"{count:,} · {percent(count, refused)}",
+            _meaning(reason, state),
+        )
+        for (reason, state), count in rows[:MOST_REASONS]
+    ]
+    if len(rows) > MOST_REASONS:
+        rest = sum(count for _, count in rows[MOST_REASONS:])
+        others = len(rows) - MOST_REASONS
+        words = f"{others} other reason{'' if others == 1 else 's'}"
+        bars.append(Bar(words, rest, "grey", f"{rest:,} · {percent(rest, refused)}", "See the table for all of them."))
+    return Figure(
+        "rejections",
+        "Why candidates are refused",
+        "Each refused candidate once: by the first finding of the layer that it failed, or by the rule that refused it "
+        "after validation." if refused else "No candidate was refused.",
+        f"Bars of the reasons for {refused} refusals, the most frequent first.",
+        [Bars(bars)] if bars else [],
+        Table(("reason", "refused_at", "candidates", "meaning"),
+              [(reason, state, count, _meaning(reason, state)) for (reason, state), count in rows]),
+    )  # fmt: skip
+
+
+def _meaning(reason: str, state: str) -> str:
+    return CODES[reason][0] if reason in CODES else STATES[state]
+
+
+# --------------------------------------------------------------------------- how both roles moved
 
 
 def scores(data: RunData) -> Figure:
@@ -27,15 +193,15 @@ def scores(data: RunData) -> Figure:
             Series("fully right", [by_step[x].get("solver/right") if x in by_step else None for x in xs], "sky", "6 3"),
         ]
     for index, suite in enumerate(suites):
-        found = {item.step: item for item in data.evaluations if item.suite == suite}
+        by_evaluation = {item.step: item for item in data.evaluations if item.suite == suite}
         series.append(
             Series(
                 f"held out: {suite}",
-                _filled([found[x].accuracy if x in found else None for x in xs]),
+                _filled([by_evaluation[x].accuracy if x in by_evaluation else None for x in xs]),
                 ("orange", "green", "pink", "amber")[index % 4],
                 DASHES[index // 4 % len(DASHES)],
-                [found[x].low if x in found else None for x in xs],
-                [found[x].high if x in found else None for x in xs],
+                [by_evaluation[x].low if x in by_evaluation else None for x in xs],
+                [by_evaluation[x].high if x in by_evaluation else None for x in xs],
                 dots=True,
             )
         )
@@ -131,8 +297,8 @@ def pass_rates(data: RunData) -> Figure:
     known = [entry for entry in data.entries if entry.pass_rate is not None]
 
     def counted(*states: str) -> list[float]:
-        found = Counter(round((entry.pass_rate or 0.0) * bins) for entry in known if entry.state in states)
-        return [float(found[index]) for index in range(bins + 1)]
+        counts = Counter(round((entry.pass_rate or 0.0) * bins) for entry in known if entry.state in states)
+        return [float(counts[index]) for index in range(bins + 1)]
 
     others = ("review", "gate", "batch-duplicate", "judging", "undecided")
     series = [
