@@ -16,7 +16,6 @@ from evoenv.errors import InputError
 from evoenv.records import (
     Calibration,
     Decision,
-    Finding,
     Message,
     Novelty,
     Review,
@@ -322,7 +321,7 @@ def read_history(store: Store, candidate_id: str) -> History | None:
         prompt=store.request_messages(request_id),
         response="" if response is None else unpack_text(response),
         source=None if source is None else unpack_text(source),
-        report=read_report(store, candidate_id),
+        report=store.report(candidate_id),
         reviews=tuple(Review(verdict, texts[at] if at < len(texts) else "") for at, verdict in verdicts),
         review_prompt=reviewed[0].messages if reviewed else (),
         calibration=Calibration(tuple(json.loads(scores[0][0])), scores[0][1]) if scores else None,
@@ -335,29 +334,6 @@ def _decision(
     candidate_id: str, layer: int, q_val: float, reward: float, admitted: int, reason: str, similarity: float | None
 ) -> Decision:
     return Decision(candidate_id, layer, q_val, reward, bool(admitted), reason, similarity)
-
-
-def read_report(store: Store, candidate_id: str) -> ValidationReport | None:
-    """Read a candidate's verdict with its findings; None before validation."""
-    rows = store.query(
-        "SELECT layer, findings, class_name, dialect, prompt_template, family, seconds, cpu_seconds, sandbox "
-        "FROM reports WHERE candidate_id = ?",
-        [candidate_id],
-    )
-    if not rows:
-        return None
-    layer, findings, class_name, dialect, template, family, seconds, cpu_seconds, sandbox = rows[0]
-    return ValidationReport(
-        layer=layer,
-        findings=tuple(Finding(*fields) for fields in json.loads(unpack_text(findings))),
-        class_name=class_name,
-        dialect=dialect,
-        prompt_template=unpack_text(template),
-        family=family,
-        seconds=seconds,
-        cpu_seconds=cpu_seconds,
-        sandbox=tuple(json.loads(sandbox)),
-    )
 
 
 def request_ids(store: Store, purpose: Purpose, subject: str) -> list[str]:

@@ -112,10 +112,18 @@ class Proposals(Journal):
                 )
 
     def reports(self, step: int) -> dict[str, ValidationReport]:
+        """The verdicts on a step's candidates, by candidate id."""
+        return self._reports("step = ?", step)
+
+    def report(self, candidate_id: str) -> ValidationReport | None:
+        """The verdict on one candidate; None before it."""
+        return self._reports("candidate_id = ?", candidate_id).get(candidate_id)
+
+    def _reports(self, condition: str, value: int | str) -> dict[str, ValidationReport]:
         rows = self._database.query(
             "SELECT candidate_id, layer, findings, class_name, dialect, prompt_template, family, seconds, cpu_seconds, "
-            "sandbox FROM reports WHERE step = ? ORDER BY candidate_id",
-            (step,),
+            f"sandbox FROM reports WHERE {condition} ORDER BY candidate_id",
+            (value,),
         )
         return {
             candidate_id: ValidationReport(
