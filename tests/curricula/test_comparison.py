@@ -41,6 +41,7 @@ from evoenv.comparison.series import ComparedRun, from_csv, read_runs, to_csv
 from evoenv.comparison.table import lines_of, mean_of, share, to_markdown, write_results
 from evoenv.config import load_config, to_mapping
 from evoenv.corpus import Author, break_program, read_environment
+from evoenv.engines.checkpoints import FOLDER
 from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.errors import InputError
 from evoenv.records import Request
@@ -285,8 +286,8 @@ class Scripts:
         self.answer: Callable[[Request, int], str] = respond
         self.opened: list[ScriptedPolicy] = []
 
-    def open(self) -> ScriptedPolicy:
-        self.opened.append(Learning(self.answer))
+    def open(self, run_directory: Path) -> ScriptedPolicy:
+        self.opened.append(Learning(self.answer, checkpoints=run_directory / FOLDER))
         return self.opened[-1]
 
 
@@ -296,7 +297,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripts:
 
     def policy(session: Any) -> ScriptedPolicy:
         if session._policy is None:
-            session._policy = scripts.open()
+            session._policy = scripts.open(session.store.directory)
         policy: ScriptedPolicy = session._policy
         return policy
 
