@@ -58,19 +58,19 @@ WIDE = 95
 EVENT_ROWS = 7
 
 
-def render(shown: Snapshot, now: float, *, width: int, height: int, meter: Meter = NO_METER) -> RenderableType:
+def render(snapshot: Snapshot, now: float, *, width: int, height: int, meter: Meter = NO_METER) -> RenderableType:
     """The whole screen, as wide as given and no taller than it needs."""
     body = Table.grid(expand=True)
     body.add_column(ratio=1)
     body.add_column(ratio=1)
     body.add_row(
-        _panel("funnel of this step", _funnel(shown, width // 2), len(TESTS)),
-        _panel("run", _numbers(shown, width // 2, meter), len(TESTS)),
+        _panel("funnel of this step", _funnel(snapshot, width // 2), len(TESTS)),
+        _panel("run", _numbers(snapshot, width // 2, meter), len(TESTS)),
     )
-    parts: list[RenderableType] = [_header(shown, now, width), _track(shown, now, width), body]
+    parts: list[RenderableType] = [_header(snapshot, now, width), _track(snapshot, now, width), body]
     rows = min(EVENT_ROWS, height - 18)
     if rows > 0:
-        parts.append(_panel("events", _events(shown, rows), rows))
+        parts.append(_panel("events", _events(snapshot, rows), rows))
     return Group(*parts)
 
 
@@ -79,17 +79,17 @@ def _panel(title: str, content: RenderableType, rows: int) -> Panel:
     return Panel(content, title=label, title_align="left", box=box.ROUNDED, border_style=QUIET, height=rows + 2)
 
 
-def _header(shown: Snapshot, now: float, width: int) -> Table:
-    left = shown.seconds_left(now)
+def _header(snapshot: Snapshot, now: float, width: int) -> Table:
+    left = snapshot.seconds_left(now)
     row = Table.grid(expand=True)
     row.add_column(no_wrap=True, overflow="ellipsis")
     row.add_column(justify="right", no_wrap=True)
     row.add_row(
-        Text.assemble((f" evoenv {shown.command} ", f"bold reverse {ACCENT}"), "  ", (shown.place, "bold")),
+        Text.assemble((f" evoenv {snapshot.command} ", f"bold reverse {ACCENT}"), "  ", (snapshot.directory, "bold")),
         Text.assemble(
             ("step ", QUIET),
-            (f"{shown.step}/{shown.steps}", "bold"),
-            *((("   running ", QUIET), duration(now - shown.began)) if width >= WIDE else ()),
+            (f"{snapshot.step}/{snapshot.steps}", "bold"),
+            *((("   running ", QUIET), duration(now - snapshot.began)) if width >= WIDE else ()),
             ("   left ", QUIET),
             (duration(left) if left is not None else "known after step 1"),
             " ",
@@ -98,13 +98,13 @@ def _header(shown: Snapshot, now: float, width: int) -> Table:
     return row
 
 
-def _track(shown: Snapshot, now: float, width: int) -> Group:
+def _track(snapshot: Snapshot, now: float, width: int) -> Group:
     """The stages of the step, and how far the current one is."""
     stages = Text(" ", no_wrap=True, overflow="crop")
     gap = "  " if width >= WIDE else " "
-    current = STAGES.index(shown.stage) if shown.stage is not None else len(STAGES)
+    current = STAGES.index(snapshot.stage) if snapshot.stage is not None else len(STAGES)
     for position, stage in enumerate(STAGES):
-        if not shown.trains and stage in ("solved", "updated"):
+        if not snapshot.trains and stage in ("solved", "updated"):
             continue
         if position < current:
             stages.append(f"✓ {VERBS[stage]}{gap}", GOOD)
@@ -112,28 +112,28 @@ def _track(shown: Snapshot, now: float, width: int) -> Group:
             stages.append(f"{SPINNER[int(now * 8) % len(SPINNER)]} {VERBS[stage]}{gap}", f"bold {ACCENT}")
         else:
             stages.append(f"· {VERBS[stage]}{gap}", QUIET)
-    if shown.stopping:
-        return Group(stages, Text(f" {shown.stopping}", WARN, no_wrap=True, overflow="ellipsis"))
-    if not shown.total:
+    if snapshot.stopping:
+        return Group(stages, Text(f" {snapshot.stopping}", WARN, no_wrap=True, overflow="ellipsis"))
+    if not snapshot.total:
         return Group(stages, Text(" " + "─" * (width - 2), QUIET))
-    count = f" {shown.done:,} of {shown.total:,} "
+    count = f" {snapshot.done:,} of {snapshot.total:,} "
     room = max(10, width - len(count) - 2)
     bar = Text(" ")
-    filled = round(room * shown.done / shown.total)
+    filled = round(room * snapshot.done / snapshot.total)
     bar.append("━" * filled, ACCENT)
     bar.append("─" * (room - filled), QUIET)
     bar.append(count)
     return Group(stages, bar)
 
 
-def _funnel(shown: Snapshot, width: int) -> Table:
+def _funnel(snapshot: Snapshot, width: int) -> Table:
     rows = Table.grid(padding=(0, 1))
     rows.add_column(no_wrap=True, style=QUIET)
     rows.add_column(no_wrap=True)
     rows.add_column(justify="right", no_wrap=True)
-    most = max(1, shown.funnel[0] or 0)
+    most = max(1, snapshot.funnel[0] or 0)
     room = max(6, width - 25)
-    for label, count in zip(TESTS, shown.funnel, strict=True):
+    for label, count in zip(TESTS, snapshot.funnel, strict=True):
         if count is None:
             rows.add_row(label, Text("·" * room, QUIET), Text("–", QUIET))
             continue
@@ -149,24 +149,24 @@ def bar_text(share: float, width: int, style: str) -> Text:
     return Text(text.ljust(width), style)
 
 
-def _numbers(shown: Snapshot, width: int, meter: Meter) -> Group:
+def _numbers(snapshot: Snapshot, width: int, meter: Meter) -> Group:
     pool = Text(no_wrap=True, overflow="ellipsis")
-    for count, noun in ((shown.active, "active"), (shown.originals, "seeds"), (shown.few_shot, "examples")):
+    for count, noun in ((snapshot.active, "active"), (snapshot.originals, "seeds"), (snapshot.few_shot, "examples")):
         pool.append(f"{count:,} ", "bold").append(f"{noun}   ", QUIET)
     pool.rstrip()
     rows = Table.grid(padding=(0, 1))
     rows.add_column(no_wrap=True, style=QUIET, width=17)
     rows.add_column(justify="right", no_wrap=True, width=7)
     rows.add_column(no_wrap=True)
-    rows.add_row("admitted so far", Text(f"{shown.admitted:,}", f"bold {GOOD}" if shown.admitted else QUIET), "")
+    rows.add_row("admitted so far", Text(f"{snapshot.admitted:,}", f"bold {GOOD}" if snapshot.admitted else QUIET), "")
     room = max(4, width - 32)
     for name, label, form, always in NUMBERS:
-        if always or shown.trains:
-            history = shown.trends.get(name, [])
+        if always or snapshot.trains:
+            history = snapshot.trends.get(name, [])
             value = Text(format(history[-1], form), "bold") if history else Text("–", QUIET)
             rows.add_row(label, value, Text(sparkline(history, room), ACCENT))
     label, amount = meter
-    speeds = shown.trends.get("time/tokens_per_second", [])
+    speeds = snapshot.trends.get("time/tokens_per_second", [])
     amount = amount or (speeds[-1] if speeds else 0.0)  # at the start of a step: as fast as the last one
     value = Text(f"{amount:,.0f}", "bold") if amount else Text("–", QUIET)
     rows.add_row(label, value, Text(sparkline(speeds, room), ACCENT))
@@ -183,9 +183,9 @@ def sparkline(values: Sequence[float], width: int) -> str:
     return "".join(SPARKS[round((value - low) * scale)] for value in last)
 
 
-def _events(shown: Snapshot, rows: int) -> Group:
+def _events(snapshot: Snapshot, rows: int) -> Group:
     lines: list[Text] = []
-    for step, stage, line in list(shown.events)[-rows:]:
+    for step, stage, line in list(snapshot.events)[-rows:]:
         style = GOOD if stage == "decided" and line.startswith("admitted") else ""
         head = (f"{step:>3}  {VERBS[stage]:<9}  ", QUIET)
         lines.append(Text.assemble(head, (line, style), no_wrap=True, overflow="ellipsis"))

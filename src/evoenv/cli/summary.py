@@ -25,6 +25,8 @@ ENVIRONMENTS_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
+    """One environment that the run admitted."""
+
     name: str
     step: int
     pass_rate: float | None
@@ -34,6 +36,8 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
+    """What the finished steps of a run came to."""
+
     steps: int
     seconds: float
     tokens: int
@@ -98,6 +102,8 @@ def show_summary(directory: Path, screen: Console) -> None:
 
 
 def show(summary: Summary, directory: Path, screen: Console) -> None:
+    """Print a summary."""
+
     def say(text: str = "", style: str = "") -> None:
         screen.print(Text(text, style), soft_wrap=True)
 

@@ -1,7 +1,7 @@
 """Watching a run: what the store says about the current step, in numbers (a snapshot) and in one line per stage.
 
-A view reads the store and nothing else, in the run's own thread, so that what is shown after a resume is what would
-have been shown without the stop.
+A view reads the store and nothing else, in the run's own thread, so that after a resume it shows what it would
+have shown without the stop.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Snapshot:
     """All that a view shows, as plain values."""
 
     command: str
-    place: str
+    directory: str
     steps: int
     trains: bool = True
     step: int = 0
@@ -71,6 +71,7 @@ class Snapshot:
     """Why the run will stop after this stage."""
 
     def seconds_left(self, now: float) -> float | None:
+        """Estimate how long the run still takes; None before the first step is done."""
         if self.step_seconds is None:
             return None
         left = self.step_seconds * (self.steps - self.step)
@@ -95,19 +96,19 @@ class Watch(Observer):
         self._read_trends()
 
     def stage(self, step: int, stage: Stage) -> None:
-        shown = self.snapshot
-        if shown.stage is not None and shown.step == step:
-            self._finished(step, shown.stage)
-        if shown.step != step:
-            shown.step, shown.step_began = step, time.monotonic()
+        snapshot = self.snapshot
+        if snapshot.stage is not None and snapshot.step == step:
+            self._finished(step, snapshot.stage)
+        if snapshot.step != step:
+            snapshot.step, snapshot.step_began = step, time.monotonic()
             self._read_pool()
-        shown.stage, shown.done, shown.total = stage, 0, 0
+        snapshot.stage, snapshot.done, snapshot.total = stage, 0, 0
         self._stage_began = time.monotonic()
         self._read_funnel()
 
     def progress(self, step: int, stage: Stage, done: int, total: int) -> None:
-        shown = self.snapshot
-        shown.done, shown.total = done, total
+        snapshot = self.snapshot
+        snapshot.done, snapshot.total = done, total
         if time.monotonic() - self._last_read > 0.5:
             self._read_funnel()
 
@@ -141,10 +142,10 @@ class Watch(Observer):
         self.snapshot.funnel = self.view.funnel(self.snapshot.step)
 
     def _read_pool(self) -> None:
-        pool, shown = self.store.pool(), self.snapshot
-        shown.active, shown.few_shot = len(pool.active), len(pool.few_shot)
-        shown.originals = sum(member.original and member.active for member in pool.members.values())
-        shown.admitted = sum(not member.original for member in pool.members.values())
+        pool, snapshot = self.store.pool(), self.snapshot
+        snapshot.active, snapshot.few_shot = len(pool.active), len(pool.few_shot)
+        snapshot.originals = sum(member.original and member.active for member in pool.members.values())
+        snapshot.admitted = sum(not member.original for member in pool.members.values())
 
     def _read_trends(self) -> None:
         self.snapshot.trends = {name: [value for _, value in self.view.series(name)] for name in TRENDS}

@@ -115,6 +115,7 @@ def _line(name: str, suite: str, own: Sequence[ComparedRun], finals: Mapping[tup
 
 
 def last_tenth(run: ComparedRun, column: str) -> float | None:
+    """Average a column over the last tenth of the steps that have it; None if none has."""
     values = [value for _, value in run.column(column)]
     tail = values[-max(1, len(values) // 10) :]
     return math.fsum(tail) / len(tail) if tail else None

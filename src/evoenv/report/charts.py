@@ -89,6 +89,8 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
+    """One horizontal bar."""
+
     label: str
     value: float
     colour: str
@@ -99,6 +101,8 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
+    """Horizontal bars, one below the other."""
+
     bars: Sequence[Bar]
 
 
@@ -141,12 +145,16 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
+    """Lives along steps, one below the other."""
+
     spans: Sequence[Span]
     last: int
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
+    """One environment of a forest."""
+
     key: str
     label: str
     x: int
@@ -172,12 +180,16 @@ Panel: TypeAlias = Lines | Columns | Bars | Groups | Heat | Spans | Tree
 
 @dataclass(frozen=True, slots=True)
 class Table:
+    """The numbers behind a figure."""
+
     columns: tuple[str, ...]
     rows: list[tuple[Cell, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
+    """A chart with its words: one panel or several, and the table behind them."""
+
     key: str
     """Also the name of its PNG and CSV."""
     title: str
@@ -214,6 +226,7 @@ def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def tick_words(value: float, share: bool = False) -> str:
+    """Write a value at its tick."""
     if share:
         return f"{value:.0%}"
     if abs(value) >= 10_000:
@@ -247,10 +260,12 @@ def windows(numbers: Sequence[int], at_most: int) -> list[tuple[int, int]]:
 
 
 def window_words(window: tuple[int, int]) -> str:
+    """Write a range of steps."""
     return str(window[0]) if window[0] == window[1] else f"{window[0]}–{window[1]}"
 
 
 def inside(window: tuple[int, int], step: int) -> bool:
+    """Whether a step is in a range."""
     return window[0] <= step <= window[1]
 
 
@@ -264,10 +279,12 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def share(part: float, whole: float) -> float | None:
+    """Divide; None if there is nothing to divide by."""
     return part / whole if whole else None
 
 
 def percent(part: float, whole: float) -> str:
+    """Write a share in percent; a dash if there is nothing to divide by."""
     return f"{part / whole:.1%}" if whole else "–"
 
 
@@ -275,6 +292,7 @@ def percent(part: float, whole: float) -> str:
 
 
 def csv_text(table: Table) -> str:
+    """Write a table as CSV."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(table.columns)

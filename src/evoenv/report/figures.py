@@ -82,6 +82,7 @@ def figures_of(data: RunData) -> list[Figure]:
 
 
 def funnel(data: RunData) -> Figure:
+    """Draw how far candidates get, over the whole run."""
     labels = ("proposed", *(f"pass L{layer}" for layer in range(1, 6)), "pass review", "right difficulty", "admitted")
     colours = ("grey", "l1", "l2", "l3", "l4", "l5", "review", "calibration", "admitted")
     tests = [test for test in zip(FUNNEL, labels, data.funnel, colours, strict=True) if test[0] not in data.left_out]
@@ -113,6 +114,7 @@ def funnel(data: RunData) -> Figure:
 
 
 def funnel_by_step(data: RunData) -> Figure:
+    """Draw where the candidates of each step ended."""
     steps = [step for step in data.steps if step.fates]
     ranges = windows([step.number for step in steps], MOST_COLUMNS)
     fates = [
@@ -140,6 +142,7 @@ def funnel_by_step(data: RunData) -> Figure:
 
 
 def rejections(data: RunData) -> Figure:
+    """Draw why candidates are refused."""
     counts: Counter[tuple[str, str]] = Counter()
     for entry in data.entries:
         if entry.state in REFUSED:
@@ -182,6 +185,7 @@ def _meaning(reason: str, state: str) -> str:
 
 
 def scores(data: RunData) -> Figure:
+    """Draw the solver's training score and the held-out accuracies."""
     steps = [step for step in data.steps if "solver/score" in step.metrics]
     suites = list(dict.fromkeys(item.suite for item in data.evaluations))
     xs = sorted({*(step.number for step in steps), *(item.step for item in data.evaluations)})
@@ -240,6 +244,7 @@ def _filled(values: Sequence[float | None]) -> list[float | None]:
 
 
 def reward(data: RunData) -> Figure:
+    """Draw the generator's reward and its parts."""
     steps = [step for step in data.steps if step.rewards]
     xs = [step.number for step in steps]
     means = [sum(step.rewards) / len(step.rewards) for step in steps]
@@ -272,6 +277,7 @@ def reward(data: RunData) -> Figure:
 
 
 def zero_variance(data: RunData) -> Figure:
+    """Draw the share of groups without a signal, by role."""
     steps = [s for s in data.steps if "solver/zero_variance" in s.metrics or s.generator_zero_variance is not None]
     solver = [step.metrics.get("solver/zero_variance") for step in steps]
     generator = [step.generator_zero_variance for step in steps]
@@ -290,6 +296,7 @@ def zero_variance(data: RunData) -> Figure:
 
 
 def pass_rates(data: RunData) -> Figure:
+    """Draw how hard the candidates at L5 are for the solver."""
     settings = data.config.get("calibration", {})
     instances = max(1, int(settings.get("instances", 8)))
     bins = min(instances, 20)

@@ -22,6 +22,8 @@ EVOENV = "evoenv"
 
 @dataclass(frozen=True, slots=True)
 class Overview:
+    """The head of a report."""
+
     lead: str
     notes: Sequence[str]
     """What a reader must know before believing the rest: the run goes on, or nothing came of it."""
@@ -32,6 +34,7 @@ class Overview:
 
 
 def overview_of(data: RunData) -> Overview:
+    """Put a run into words."""
     return Overview(
         _lead(data), _notes(data), _tiles(data), [_proposed(data), _refused(data), _admitted(data), _solver(data)]
     )

@@ -42,6 +42,7 @@ SECTIONS = (
 
 
 def render(data: RunData, figures: Sequence[Figure], details: Details, overview: Overview) -> str:
+    """Make the whole page."""
     style, script = _asset("report.css").replace("/* palette */", _palette()), _asset("report.js")
     block = safe_json(_payload(data, figures, details))
     policy = (

@@ -32,6 +32,7 @@ MOST_WINDOWS = 16
 
 
 def pool(data: RunData) -> Figure:
+    """Draw the size of the pool and the number of prototypes."""
     steps = data.pool
     xs = [item.step for item in steps]
     ever, active = [item.generated for item in steps], [item.active for item in steps]
@@ -65,6 +66,7 @@ def pool(data: RunData) -> Figure:
 
 
 def tags_by_step(data: RunData) -> Figure:
+    """Draw which kinds of task were admitted when."""
     generated = data.generated
     originals = [record for record in data.environments if record.original]
     ranges = windows([step.number for step in data.steps], MOST_WINDOWS) if generated else []
@@ -97,6 +99,7 @@ def _having(tag: str, records: Sequence[EnvironmentRecord]) -> int:
 
 
 def lineage(data: RunData) -> Figure:
+    """Draw which environment was written after which."""
     tree = lay_out(data)
     records = {record.id: record for record in data.environments}
     rows = [
@@ -121,6 +124,7 @@ def lineage(data: RunData) -> Figure:
 
 
 def rotation(data: RunData) -> Figure:
+    """Draw how many environments entered and retired."""
     last = data.last_step
     ranges = windows(list(range(1, last + 1)), MOST_COLUMNS)
     by_step = turnover_of(data.environments)
@@ -143,6 +147,7 @@ def rotation(data: RunData) -> Figure:
 
 
 def lifetimes(data: RunData) -> Figure:
+    """Draw each environment's time in the pool."""
     last = max(data.last_step, 1)
     entries = {entry.environment_id: entry for entry in data.entries if entry.record is not None}
     spans = [

@@ -65,10 +65,12 @@ class RunData:
 
     @property
     def names(self) -> dict[str, str]:
+        """Names of environments by id."""
         return {record.id: record.name for record in self.environments}
 
     @property
     def generated(self) -> list[EnvironmentRecord]:
+        """The environments that the run admitted."""
         return [record for record in self.environments if not record.original]
 
     @property
@@ -85,9 +87,11 @@ class RunData:
 
     @property
     def pool(self) -> list[PoolStep]:
+        """The pool along the steps."""
         return pool_steps(self.environments, ((step.number, step.metrics) for step in self.steps))
 
     def total(self, *states: str) -> int:
+        """Count the candidates of all steps with these fates."""
         return sum(step.fates[state] for step in self.steps for state in states)
 
 
@@ -150,6 +154,8 @@ def _described(view: RunView, steps: Iterable[int]) -> Iterator[Entry]:
 
 @dataclass(slots=True)
 class Details:
+    """The texts that a page embeds."""
+
     by_entry: dict[str, dict[str, Any]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     """By environment: near copies in a batch are often the very same text."""
@@ -191,6 +197,7 @@ def _by_turns(entries: Sequence[Entry]) -> Iterator[Entry]:
 
 
 def cut(text: str, limit: int = TEXT_CUT) -> str:
+    """Shorten a long text, and say how long it was."""
     return text if len(text) <= limit else f"{text[:limit]}\n… ({len(text):,} characters in all; the run has the rest)"
 
 

@@ -25,6 +25,8 @@ NO_MATPLOTLIB = (
 
 @dataclass(frozen=True, slots=True)
 class Report:
+    """What was written."""
+
     page: Path
     size: int
     csv: tuple[Path, ...]

@@ -63,6 +63,7 @@ class Entry:
 
     @property
     def position(self) -> Position:
+        """Where it stands in the run; pages go on from here."""
         return self.step, self.group, self.index
 
 
@@ -85,6 +86,8 @@ class CandidateQuery:
 
 @dataclass(frozen=True, slots=True)
 class Page:
+    """Some candidates of a query, in order."""
+
     entries: tuple[Entry, ...]
     total: int
     """How many candidates the query has in all."""
@@ -107,6 +110,7 @@ class Answered:
 
     @property
     def prompt(self) -> str:
+        """All that was asked, as one text."""
         return "".join(message.content for message in self.messages)
 
 

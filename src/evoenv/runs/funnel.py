@@ -118,6 +118,7 @@ class Fates:
 
     @property
     def funnel(self) -> Funnel:
+        """Counts along FUNNEL."""
         return funnel_of(self.counts, decided=self.decided, questions=self.questions)
 
 

@@ -111,6 +111,7 @@ class Step:
 
     @property
     def funnel(self) -> Funnel:
+        """Who passed which test."""
         decided = self.finished or bool(self.rewards) or any(self.fates[name] for name in DECIDED)
         return funnel_of(self.fates, decided=decided)
 
@@ -143,10 +144,12 @@ class RunView:
 
     @property
     def versions(self) -> Mapping[str, str]:
+        """What the run was made with, by package."""
         return self.store.meta("versions") or {}
 
     @property
     def created(self) -> float | None:
+        """When the run was begun, in seconds since 1970."""
         created: float | None = self.store.meta("created")
         return created
 
