@@ -8,13 +8,16 @@ from evoenv.pool.tags import PROTOTYPE_THRESHOLD, RULES, Rule
 
 INTRODUCTION = f"""# Tags of environments
 
-A tag says what kind of task an environment sets. It is given where one of its words stands in the prompt (from a word's
-start, whatever the case), or one of its marks in the code:
+A tag says what kind of task an environment sets. It is given if one of its words (from a word's start, whatever the
+case) stands in the prompt template without its fields, in the name of the class or in the first sentence of its
+docstring, or if one of its marks stands in the code:
 
 - `name:x`: the name `x` is used, as a variable, a function or an attribute;
 - `import:x`: the module `x` is imported;
-- `op:X`: the operator `X` of Python's syntax tree is used;
-- `shape:recursion`, `shape:set`: a function calls itself; a set is written down.
+- `shape:recursion`: a function calls itself.
+
+How an oracle works (bit masks, sets, queues) and how instances are drawn (shuffling) are no marks: they do not tell
+the task.
 
 An environment usually has several tags. Those of an admitted environment are fixed when it is admitted; the report tags
 rejected candidates by the same rules. The rules are few and blunt on purpose: they compare runs, they do not judge

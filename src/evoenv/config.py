@@ -94,6 +94,9 @@ class NoveltyConfig(Section, frozen=True):
     mix: float = 0.5
     """λ: the weight of the prompt view against the code view."""
     gate: float = 0.80
+    repetition_over: Literal["admitted", "batch"] = "admitted"
+    """What s̄ follows: how alike the admitted of a step are, or all its candidates from L2 on (γ then stays at its
+    maximum). The admitted are known once γ has been used, so their likeness counts from the next step on."""
     ema_keep: float = 0.6
     ema_start: float = 0.5
     gamma_min: float = 2.0

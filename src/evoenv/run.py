@@ -28,6 +28,7 @@ from evoenv.errors import BudgetExhausted, ConfigError, InputError
 from evoenv.evolve import evolve
 from evoenv.pool.tags import prototypes_of, tags_of
 from evoenv.ports import Embedder, Policy
+from evoenv.prompts.challenger import CHALLENGER_PROMPT
 from evoenv.prompts.generator import GENERATOR_PROMPTS
 from evoenv.prompts.review import REVIEW_PROMPT
 from evoenv.prompts.solver import SOLVER_PROMPT
@@ -70,6 +71,9 @@ MAY_CHANGE = frozenset(
 )
 """What a resumed run may do differently without becoming another experiment."""
 
+EARLIER_DEFAULTS = {"novelty": {"repetition_over": "batch"}}
+"""What a run did that was begun before it was a setting: it goes on as it began."""
+
 _VERSIONED = ("evoenv", "torch", "transformers", "numpy", "msgspec")
 
 
@@ -97,7 +101,7 @@ def check_begun(directory: Path) -> None:
 
 def create(directory: Path, config: Config) -> tuple[Store, Config]:
     """Begin a run, with its resolved configuration written down."""
-    store = Store.create(directory, to_mapping(config), versions())
+    store = Store.create(directory, to_mapping(config), versions(config))
     try:
         _write_config(directory, config)
     except BaseException:
@@ -110,9 +114,9 @@ def reopen(directory: Path, overrides: Iterable[str] = ()) -> tuple[Store, Confi
     """Open an existing run as it was configured; `overrides` and edits of config.toml may only change MAY_CHANGE."""
     store = Store.open(directory)
     try:
-        begun = load_config(store.meta("config"))
+        begun = load_config(EARLIER_DEFAULTS, store.meta("config"))
         path = directory / CONFIG_NAME
-        edited = load_config(path) if path.is_file() else begun
+        edited = load_config(EARLIER_DEFAULTS, path) if path.is_file() else begun
         config = load_config(to_mapping(edited), overrides=overrides)
         _check_changes(begun, config)
         if config != begun:
@@ -125,16 +129,29 @@ def reopen(directory: Path, overrides: Iterable[str] = ()) -> tuple[Store, Confi
     return store, config
 
 
-def versions() -> dict[str, str]:
-    """Tell what the run is made with; read from package metadata, so that nothing heavy is imported."""
+def versions(config: Config) -> dict[str, str]:
+    """Tell what the run is made with, the prompts that it really uses included.
+
+    Read from package metadata, so that nothing heavy is imported.
+    """
     packages = {"python": platform.python_version()}
     for package in _VERSIONED:
         try:
             packages[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    prompts = (*GENERATOR_PROMPTS.values(), REVIEW_PROMPT, SOLVER_PROMPT)
-    return {**packages, "prompts": ", ".join(prompts)}
+    return {**packages, "prompts": ", ".join(_prompts(config))}
+
+
+def _prompts(config: Config) -> list[str]:
+    """The versions of the texts that the policy is shown under this configuration."""
+    if config.curriculum.name == "untrained":
+        return []
+    proposes = {"evoenv": GENERATOR_PROMPTS[config.generator.prompt], "r-zero": CHALLENGER_PROMPT}
+    used = [proposes[config.curriculum.name]] if config.curriculum.name in proposes else []
+    if config.curriculum.name == "evoenv" and config.review.enabled:
+        used.append(REVIEW_PROMPT)
+    return [*used, SOLVER_PROMPT]
 
 
 def config_toml(config: Config) -> str:

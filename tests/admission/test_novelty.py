@@ -14,6 +14,7 @@ from evoenv.admission.novelty import (
     clean_generate_body,
     gamma,
     measure_batch,
+    similarities_among,
     unit_rows,
     update_repetition,
 )
@@ -99,6 +100,17 @@ def test_the_cache_finds_the_same_however_it_was_filled():
 def test_repetition_is_an_average_that_keeps_sixty_percent():
     assert update_repetition(0.5, [0.9, 0.7], NoveltyConfig()) == pytest.approx(0.6 * 0.5 + 0.4 * 0.8)
     assert update_repetition(0.62, [0.2, 0.4, 0.3], NoveltyConfig()) == pytest.approx(0.372 + 0.12)
+
+
+def test_similarities_among_a_few_are_each_one_s_greatest_over_the_others(cache):
+    # x–y cos u 1, cos v 0 -> .5; x–z 0, .8 -> .4; y–z 0, .6 -> .3
+    measured = measure_batch(
+        ["x", "y", "z"], rows((1, 0), (1, 0), (0, 1)), rows((1, 0), (0, 1), (0.8, 0.6)), cache, NoveltyConfig()
+    )
+    assert similarities_among([measured["x"], measured["z"]], 0.5) == pytest.approx([0.4, 0.4])
+    assert similarities_among(list(measured.values()), 0.5) == pytest.approx([0.5, 0.5, 0.4])
+    assert similarities_among([measured["y"]], 0.5) == [0.0]
+    assert similarities_among([], 0.5) == []
 
 
 def test_a_batch_of_one_says_nothing_about_repetition():

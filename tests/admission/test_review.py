@@ -131,6 +131,26 @@ def test_the_prompt_holds_source_instances_reference_table_and_probes():
         assert step in text
 
 
+def test_the_values_of_a_level_0_instance_are_shown_in_full_and_those_of_others_are_cut():
+    values = list(range(400))  # 1,490 characters
+    at_level = {
+        level: Instance(seed=7, difficulty=level, prompt="x", latent=values, reference=values) for level in (0, 2)
+    }
+    (full,) = review_messages("class E: pass", [at_level[0]], [])
+    assert full.content.count(str(values)) == 2, "z and the reference"
+    (cut,) = review_messages("class E: pass", [at_level[2]], [])
+    assert str(values) not in cut.content
+    assert "(1890 characters)" in cut.content
+    (short,) = review_messages("class E: pass", [at_level[0]], [], in_full=False)
+    assert str(values) not in short.content
+
+
+def test_the_reviewer_is_told_what_to_look_for():
+    (message,) = review_messages("class E: pass", [], [])
+    for words in ("domain relabelling", "hidden leakage", "permissive parsing"):
+        assert words in message.content
+
+
 def test_long_prompts_and_values_are_shortened():
     (message,) = review_messages("class E: pass", [instance("x" * 50_000, list(range(5000)))], [])
     assert len(message.content) < 12_000

@@ -9,6 +9,8 @@ Without --model-dir it answers by a fixed rule; with it, a real model writes the
     hang          silence for 30 s                                 malformed   200 with text that is no JSON
     shape         200 with JSON that is no completion              slow        the answer after 0.15 s
     reasoning nousage length stop   variants of a good answer
+    drip stall cut   a stream of six parts, 0.7 s apart; one that falls silent; one that ends early
+    whole nooptions  an answer in one piece although a stream was asked for; 400 for `stream_options`
 """
 
 from __future__ import annotations
@@ -111,6 +113,8 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(500, b"<html>oops</html>")
         elif fault == "400":
             self.error(400, "This model's maximum context length is 10 tokens")
+        elif fault == "nooptions" and "stream_options" in body:
+            self.error(400, "Unrecognized request argument supplied: stream_options")
         elif fault == "close":
             self.close_connection = True
             self.connection.close()
@@ -137,7 +141,39 @@ class Handler(BaseHTTPRequestHandler):
         document: dict[str, Any] = {"choices": [{"index": 0, "message": message, "finish_reason": finish}]}
         if variant != "nousage":
             document["usage"] = {"prompt_tokens": 3, "completion_tokens": tokens}
-        self.reply(200, document)
+        if body.get("stream") and variant != "whole":
+            self.stream(document, variant)
+        else:
+            self.reply(200, document)
+
+    def stream(self, document: dict[str, Any], variant: str) -> None:
+        """The same answer as server-sent events, in about six parts."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream; charset=utf-8")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        message = document["choices"][0]["message"]
+
+        def event(chunk: dict[str, Any]) -> None:
+            self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
+            self.wfile.flush()
+
+        self.wfile.write(b": a comment that keeps the connection alive\n\n")
+        for name in ("reasoning_content", "content"):
+            text = message.get(name) or ""
+            size = max(1, -(-len(text) // 6))
+            for number, start in enumerate(range(0, len(text), size)):
+                event({"choices": [{"index": 0, "delta": {name: text[start : start + size]}}]})
+                if variant == "drip":
+                    time.sleep(0.7)
+                if variant in ("stall", "cut") and number == 1:
+                    time.sleep(30 if variant == "stall" else 0)
+                    return
+        event({"choices": [{"index": 0, "delta": {}, "finish_reason": document["choices"][0]["finish_reason"]}]})
+        if "usage" in document:
+            event({"choices": [], "usage": document["usage"]})
+        self.wfile.write(b"data: [DONE]\n\n")
 
     def by_model(self, body: dict[str, Any]) -> tuple[str, str, int]:
         from evoenv.records import Message, Request

@@ -17,6 +17,7 @@ from subjects import running_server
 from evoenv.config import EndpointConfig, ModelConfig
 from evoenv.engines.endpoint.chat_api import ChatApi
 from evoenv.engines.endpoint.policy import EndpointPolicy
+from evoenv.engines.endpoint.stream import BrokenStream, collect_stream
 from evoenv.errors import BudgetExhausted, EndpointError, InputError, PolicyError
 from evoenv.objective import Batch
 from evoenv.ports import Policy
@@ -119,6 +120,51 @@ def test_no_more_than_the_allowed_requests_are_in_flight() -> None:
     with running_server() as server:
         list(connect(server, concurrency=3).sample([ask("[slow] x", count=9)]))
         assert statistics(server)["most_busy"] == 3
+
+
+def test_a_slow_answer_is_no_silence(server: str) -> None:
+    """Six parts, 0.7 s apart, take longer than the longest silence; asked again, it would never end."""
+    slow = ask("[drip] all of it")
+    assert one(connect(server, timeout_seconds=3.5, retries=0), slow).text == "echo [drip] all of it"
+    asked = [body for body in statistics(server)["bodies"] if body["messages"][-1]["content"] == "[drip] all of it"]
+    assert len(asked) == 1
+
+
+def test_a_stream_that_falls_silent_or_ends_early_is_asked_again(server: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert one(connect(server, timeout_seconds=0.5), ask("[stall*1] again")).text == "echo [stall*1] again"
+    assert "silent for 0.5 s after 2 parts of the answer" in caplog.text
+    assert one(connect(server), ask("[cut*1] again")).text == "echo [cut*1] again"
+    assert "the answer ended early, after 2 parts; trying again" in caplog.text
+
+
+def test_servers_that_do_not_stream_or_know_no_usage_in_streams_are_served(server: str) -> None:
+    policy = connect(server)
+    assert one(policy, ask("[whole] x")).text == "echo [whole] x"
+    assert one(policy, ask("[nooptions] x")).text == "echo [nooptions] x"
+    assert policy.spending.completion_tokens == 14
+
+
+def test_what_arrives_is_told_as_it_arrives(server: str) -> None:
+    told: list[int] = []
+    api = connect(server)._api
+    answer = api.complete(ask("[drip] one by one"), 0, threading.Event(), told.append)
+    assert answer.text == "echo [drip] one by one"
+    assert told == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["data: {"], "no JSON"),
+        (["data: []"], "no JSON object"),
+        (['data: {"choices": ["x"]}'], "no part of a chat completion"),
+        (['data: {"error": {"message": "out of memory"}}'], "gave up within the answer .out of memory"),
+        ([": alive", "event: x", ""], "ended early, after 0 parts"),
+    ],
+)
+def test_a_stream_that_makes_no_sense_says_so(lines: list[str], words: str) -> None:
+    with pytest.raises(BrokenStream, match=words):
+        collect_stream(lines, lambda parts: None)
 
 
 @pytest.mark.parametrize("fault", ["429", "500", "close", "malformed", "shape"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -11,12 +12,14 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evoenv.admission.review import read_review
 from evoenv.engines.local import decode, kv
 from evoenv.engines.local.draft import Draft
 from evoenv.engines.local.plain import PlainDecoder
 from evoenv.engines.local.policy import LocalPolicy
-from evoenv.engines.local.prompts import encode_messages
+from evoenv.engines.local.prompts import encode_messages, opens_thinking
 from evoenv.engines.local.selfcheck import supports_cohorts
+from evoenv.environment.answers import THINKING, extract_answer, extract_source
 from evoenv.errors import InputError, PolicyError
 from evoenv.models.tiny import build_tiny_tokenizer
 from evoenv.objective import Batch
@@ -237,6 +240,52 @@ def test_a_template_without_system_turns_gets_its_words_in_the_user_turn() -> No
     tokenizer = build_tiny_tokenizer(chat_template=strict)
     ids = encode_messages(tokenizer, (Message("system", "be brief"), Message("user", "hi")))
     assert tokenizer.decode(ids) == "be brief\n\nhi|"
+
+
+THINKING_TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
+)
+
+
+def test_a_response_that_begins_inside_a_thinking_block_says_so() -> None:
+    """The template of a thinking model opens the block: a draft inside it is neither answer, code nor verdict."""
+    tokenizer = build_tiny_tokenizer(chat_template=THINKING_TEMPLATE)
+    assert opens_thinking(tokenizer, (Message("user", "2 + 2"),))
+    plain = build_tiny_tokenizer()
+    assert not opens_thinking(plain, (Message("user", "2 + 2"),))
+    assert not opens_thinking(plain, (Message("user", "what does <think> mean?"),)), "a message may speak of the tag"
+
+
+@pytest.mark.parametrize(
+    ("draft", "read"),
+    [
+        ("<answer>4</answer> no wait", extract_answer),
+        (r"so \boxed{4}, I guess", extract_answer),
+        ("```python\nclass Draft: ...\n```\nbut", extract_source),
+    ],
+)
+def test_what_was_cut_off_while_thinking_has_no_answer_and_no_code(draft: str, read: Callable[[str], Any]) -> None:
+    assert read(draft) is not None
+    assert read(THINKING + draft) is None
+    finished = f"{THINKING}{draft}</think>{draft}"
+    assert read(finished) == read(draft)
+
+
+def test_an_unfinished_thought_is_no_verdict() -> None:
+    assert read_review("VERDICT: ACCEPT").verdict == "accept"
+    assert read_review(THINKING + "VERDICT: ACCEPT").verdict == "unparseable"
+
+
+def test_samples_of_a_thinking_template_carry_the_open_tag_and_rollouts_do_not(tiny_models: Tiny) -> None:
+    model, tokenizer = tiny_models["llama"]
+    thinking = copy.deepcopy(tokenizer)
+    thinking.chat_template = THINKING_TEMPLATE
+    (sample,) = LocalPolicy(model, thinking).sample([ask("t", max_tokens=6)])
+    assert sample.text.startswith(THINKING)
+    assert extract_answer(sample.text) is None
+    assert thinking.decode(sample.rollout.prompt_ids).endswith("<think>\n")
+    assert sample.tokens == len(sample.rollout.token_ids) <= 6
 
 
 def test_what_does_not_fit_is_refused_before_any_work_with_request_and_lengths(tiny_models: Tiny) -> None:

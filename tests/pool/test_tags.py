@@ -7,6 +7,7 @@ import pytest
 
 from evoenv.environment.seeds import seed_sources
 from evoenv.pool.tags import RULES, jaccard, prototypes_of, tags_of
+from evoenv.sandbox.host import Sandbox
 
 
 def test_tags_come_from_the_words_of_the_prompt():
@@ -15,8 +16,8 @@ def test_tags_come_from_the_words_of_the_prompt():
 
 
 def test_tags_come_from_the_marks_of_the_code():
-    source = "import heapq\nfrom collections import deque\ndef f(n):\n    return f(n - 1) ^ 3\nq = deque({1, 2})"
-    assert tags_of("", source) == {"greedy-queue", "traversal", "recursion", "bitwise", "set"}
+    source = "import heapq\ndef f(n):\n    return f(n - 1)\ndef bfs(graph): ...\nbfs({})"
+    assert tags_of("", source) == {"greedy-queue", "traversal", "recursion"}
 
 
 def test_a_method_that_calls_itself_is_recursive():
@@ -52,15 +53,44 @@ def test_a_prototype_is_registered_below_one_half_only():
     assert prototypes_of(stream) == [frozenset("abc"), frozenset("cde"), frozenset("xyz"), frozenset()]
 
 
-def test_the_seeds_are_of_several_kinds_and_carry_the_tags_one_expects():
-    tags = {name: tags_of(source, source) for name, source in seed_sources().items()}
-    assert "sorting" in tags["Sorting"]
-    assert "graph" in tags["Bridge"]
-    assert "game" in tags["EuclidGame"]
-    assert "subset" in tags["SubsetSum"]
-    assert "interval" in tags["BoundedIntervalIntersection"]
-    assert "modular" in tags["Fibonacci"]
-    assert len(prototypes_of(tags.values())) >= 5
+SEED_TAGS = {
+    "Sorting": "set sorting",
+    "SlidingWindow": "array minimisation sequence window",
+    "MonotonicStack": "arithmetic array counting feasibility stack",
+    "Knapsack": "dynamic-programming maximisation subset",
+    "SubsetSum": "arithmetic feasibility subset",
+    "BoundedIntervalIntersection": "counting interval set subset",
+    "Bridge": "graph path",
+    "EuclidGame": "decision game",
+    "Fibonacci": "modular recurrence sequence",
+    "RecursiveFunction": "modular recursion",
+}
+
+
+@pytest.mark.sandbox
+def test_the_seeds_carry_the_tags_one_expects_by_what_a_run_really_passes():
+    """A run passes the template that the sandbox reports, and the source."""
+    found = {}
+    with Sandbox() as sandbox:
+        for name, source in seed_sources().items():
+            with sandbox.open(source) as worker:
+                found[name] = tags_of(str(worker.description["template"]), source)
+    assert found == {name: frozenset(tags.split()) for name, tags in SEED_TAGS.items()}
+    assert len(prototypes_of(found.values())) == 10
+
+
+def test_the_fields_of_a_template_are_no_words():
+    assert tags_of("Give the {count} minima of {list of primes}.", "") == {"minimisation"}
+
+
+def test_the_name_and_the_first_sentence_of_the_class_are_words_and_later_sentences_are_not():
+    source = 'class LongestPath:\n    """Walk a graph. Knob: how many vertices."""'
+    assert tags_of("", source) == {"maximisation", "path", "graph"}
+
+
+def test_what_an_oracle_or_a_sampler_does_is_no_tag():
+    source = "def f(x):\n    rng.shuffle(x)\n    return {a & 1 for a in x}, deque(x), x ^ 3"
+    assert tags_of("", source) == frozenset()
 
 
 PAPER = (

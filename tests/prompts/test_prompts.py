@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
+from evoenv.admission.novelty import clean_generate_body
+from evoenv.environment.answers import extract_source
+from evoenv.environment.seeds import seed_sources
 from evoenv.errors import InputError
-from evoenv.prompts.generator import Example, choose_examples, extract_source, generator_messages
+from evoenv.models.embedder import MiniLMEmbedder
+from evoenv.prompts.generator import Example, choose_distinct_examples, choose_examples, generator_messages
 from evoenv.prompts.solver import solver_messages
 from evoenv.prompts.texts import fenced, fill, load_prompt
+from evoenv.records import derive_seed
 from tests.effort import assert_linear
 
 
@@ -58,22 +65,30 @@ def test_examples_that_do_not_fit_are_left_out_and_are_no_parents():
     assert parents == ("id-c",)
 
 
-def test_diverse_examples_are_far_from_each_other():
-    # four directions, two of them doubled: a choice of four must take each direction once
-    vectors = np.array([(1, 0), (1, 0.01), (0, 1), (-1, 0), (0, -1), (0.01, -1)], dtype=np.float32)
-    for seed in range(20):
-        chosen = choose_examples(vectors, 4, seed)
-        assert len(set(chosen)) == 4
-        assert not {0, 1} <= set(chosen)
-        assert not {4, 5} <= set(chosen)
-
-
-def test_the_second_diverse_example_is_the_farthest_from_the_first():
+def test_a_further_diverse_example_is_the_farther_of_two_and_so_never_the_nearest_of_all():
     vectors = np.array([(1, 0), (0.8, 0.6), (0, 1), (-0.6, 0.8)], dtype=np.float32)
-    farthest = {0: 3, 1: 3, 2: 0, 3: 0}  # cosines from 0: .8, 0, −.6; from 1: .8, .6, 0; from 2: 0, .6, .8; from 3: −.6
-    for seed in range(20):
-        first, second = choose_examples(vectors, 2, seed)
-        assert second == farthest[first]
+    nearest = {
+        0: 1,
+        1: 0,
+        2: 3,
+        3: 2,
+    }  # cosines from 0: .8, 0, −.6; from 1: .8, .6, 0; from 2: 0, .6, .8; from 3: −.6, 0, .8
+    pairs = Counter(tuple(choose_examples(vectors, 2, seed)) for seed in range(400))
+    assert all(second != nearest[first] for first, second in pairs)
+    assert len(pairs) == 8, "both others are drawn, for each first one"
+
+
+def test_diverse_examples_are_farther_apart_than_random_ones():
+    vectors = np.random.default_rng(1).normal(size=(12, 4)).astype(np.float32)
+    rows = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    def similarity(choice):
+        pairs = [choose_examples(vectors, 2, seed, choice) for seed in range(1000)]
+        cosines = np.array([rows[first] @ rows[second] for first, second in pairs])
+        return cosines.mean(), cosines.std() / len(pairs) ** 0.5
+
+    (diverse, error), (random, other) = similarity("diverse"), similarity("random")
+    assert diverse < random - 5 * np.hypot(error, other)  # fixed seeds: the same draws on every machine
 
 
 def test_choices_follow_the_seed_and_never_repeat_an_example():
@@ -84,6 +99,35 @@ def test_choices_follow_the_seed_and_never_repeat_an_example():
         assert len({tuple(choose_examples(vectors, 2, seed, choice)) for seed in range(20)}) > 1
     assert choose_examples(vectors, 0, 1, "diverse") == []
     assert choose_examples(np.zeros((0, 3), dtype=np.float32), 2, 1) == []
+
+
+@pytest.mark.parametrize("choice", ["diverse", "random"])
+def test_no_two_prompts_of_a_step_show_the_same_examples_while_there_are_others(choice):
+    vectors = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+    lists = choose_distinct_examples(vectors, 2, range(15), choice)
+    assert len({frozenset(rows) for rows in lists}) == 15, "all C(6, 2) = 15 pairs"
+    again = choose_distinct_examples(vectors, 2, range(20), choice)
+    assert again[:15] == lists, "a list depends on its seed and on those before it alone"
+    assert len({frozenset(rows) for rows in again[15:]}) == 5, "then a new round begins"
+    assert choose_distinct_examples(vectors, 0, [1, 2], choice) == [[], []]
+    assert choose_distinct_examples(vectors[:1], 2, [1, 2], choice) == [[0], [0]]
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_sixteen_prompts_from_the_ten_seeds_are_distinct_and_no_example_is_in_most_of_them():
+    """The farthest of all would be Bridge or EuclidGame whatever the first example is."""
+    sources = list(seed_sources().values())
+    embedder = MiniLMEmbedder(progress=False)
+    views = [embedder.embed(sources), embedder.embed([clean_generate_body(source) for source in sources])]
+    vectors = np.hstack(views)
+    second = Counter()
+    for step in range(20):
+        lists = choose_distinct_examples(vectors, 2, [derive_seed(0, "few-shot", step, group) for group in range(16)])
+        assert len({frozenset(rows) for rows in lists}) == 16
+        second.update(rows[1] for rows in lists)
+    assert len(second) == 10, f"every seed is the second example at times: {second}"
+    assert max(second.values()) < 320 / 3
 
 
 # --------------------------------------------------------------------------- reading the response

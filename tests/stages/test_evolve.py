@@ -45,7 +45,8 @@ def names(run, ids):
 
 @pytest.fixture(scope="module")
 def two_steps(tmp_path_factory, sandbox):
-    run, policy = open_run(tmp_path_factory.mktemp("evolve") / "run", sandbox)
+    config = configuration(novelty={"repetition_over": "batch"})  # γ moves within a step: more to work out by hand
+    run, policy = open_run(tmp_path_factory.mktemp("evolve") / "run", sandbox, config)
     summaries = [evolve(run, step) for step in (1, 2)]
     yield run, policy, summaries
     run.store.close()
@@ -100,6 +101,18 @@ def test_the_second_iteration_knows_what_the_first_admitted(run):
     assert found["g001.c01"] == (5, pytest.approx(Q[0.5] + 2, abs=1e-6), "admitted")
     assert found["g000.c03"] == (3, pytest.approx(2.0), "layer")
     assert run.store.metrics(2)["novelty/repetition"] == pytest.approx(0.2952, abs=1e-6)
+
+
+def test_repetition_follows_the_admitted_and_counts_from_the_next_step_on(tmp_path, sandbox):
+    run, _ = open_run(tmp_path / "run", sandbox)
+    first, second = (evolve(run, step).metrics for step in (1, 2))
+    # step 1: γ of s̄₀ = .5 is 2 + 3·(.5 − .45)/.2 = 2.75; two are admitted that share nothing: s̄ = .6·.5 + .4·0
+    assert (first["fate/admitted"], first["novelty/gamma"]) == (2, pytest.approx(2.75))
+    assert first["novelty/repetition"] == pytest.approx(0.3)
+    # step 2: γ of .3 is 2; one alone says nothing about repetition
+    assert (second["fate/admitted"], second["novelty/gamma"]) == (1, pytest.approx(2.0))
+    assert second["novelty/repetition"] == pytest.approx(0.3)
+    run.store.close()
 
 
 def test_both_roles_reach_the_update_with_their_rewards_and_never_mix(two_steps):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from loop_support import ORIGINALS, TableEmbedder, configuration, environment, open_run, respond
 
@@ -53,6 +55,24 @@ def test_a_candidate_whose_prompts_cannot_be_shown_is_too_hard(tmp_path, sandbox
 
 
 @pytest.mark.slow
+def test_calibration_counts_what_was_answered(tmp_path, sandbox):
+    """A server refuses one response of each candidate: it leaves the denominator."""
+
+    class Refusing(ScriptedPolicy):
+        def sample(self, requests):
+            for sample in super().sample(requests):
+                lost = sample.request_id.endswith(".calibrate.03")
+                yield dataclasses.replace(sample, text="", finish_reason="error") if lost else sample
+
+    run, _ = open_run(tmp_path / "run", sandbox, policy=Refusing(respond))
+    with run:
+        evolve(run, 1)
+        found = {name: len(item.scores) for name, item in run.store.calibrations(1).items()}
+        rates = {name: item.pass_rate for name, item in run.store.calibrations(1).items()}
+    assert set(found.values()) == {3}
+    assert rates["s00001.g001.c02"] == 1.0, "right on all that were answered"
+
+
 def test_a_candidate_that_cannot_be_reviewed_is_refused(tmp_path, sandbox):
     run, _ = open_run(
         tmp_path / "run", sandbox, configuration(review={"max_prompt_tokens": 1000}), CountingPolicy(respond)

@@ -10,7 +10,7 @@ from loop_support import ORIGINALS, TableEmbedder, configuration, contents, open
 from evoenv.config import load_config
 from evoenv.engines.scripted import Fault, ScriptedPolicy
 from evoenv.errors import BudgetExhausted, ConfigError, InputError, PolicyError, StoreError
-from evoenv.run import advance, config_toml, create, prepare, reopen
+from evoenv.run import advance, config_toml, create, prepare, reopen, versions
 
 pytestmark = pytest.mark.sandbox
 
@@ -37,6 +37,29 @@ def test_the_resolved_configuration_is_written_and_reads_back(tmp_path):
     text = (tmp_path / "run" / "config.toml").read_text()
     assert load_config(tomllib.loads(text)) == config
     assert config_toml(config) == text
+
+
+def test_a_run_records_the_prompts_that_it_uses():
+    def prompts(**sections):
+        return versions(configuration(**sections))["prompts"]
+
+    assert prompts() == "generator_v1, review_v2, solver_v1"
+    assert prompts(generator={"prompt": "short"}, review={"enabled": False}) == "generator_short_v1, solver_v1"
+    assert prompts(curriculum={"name": "fixed"}) == "solver_v1"
+    assert prompts(curriculum={"name": "r-zero"}) == "challenger_v1, solver_v1"
+    assert prompts(curriculum={"name": "untrained"}) == ""
+
+
+def test_a_run_begun_before_repetition_was_a_setting_goes_on_as_it_began(tmp_path):
+    store, _ = create(tmp_path, configuration())
+    mapping = store.meta("config")
+    del mapping["novelty"]["repetition_over"]
+    store.set_meta("config", mapping)
+    store.close()
+    (tmp_path / "config.toml").unlink()
+    store, config = reopen(tmp_path)
+    store.close()
+    assert config.novelty.repetition_over == "batch"
 
 
 def test_a_resumed_run_may_take_more_steps_but_not_become_another_experiment(tmp_path):

@@ -11,10 +11,9 @@ from loop_support import configuration, open_run
 from evoenv.admission.review import parse_verdict
 from evoenv.cli import main
 from evoenv.corpus import Author
-from evoenv.environment.answers import extract_answer
+from evoenv.environment.answers import extract_answer, extract_source
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import modules_of
-from evoenv.prompts.generator import extract_source
 from evoenv.records import Request, Sample
 from evoenv.run import advance
 from evoenv.sandbox.host import Sandbox

@@ -11,9 +11,8 @@ import pytest
 from evoenv.admission.review import parse_verdict
 from evoenv.corpus import HELD_OUT, read_environment
 from evoenv.corpus.compose.screen import load
-from evoenv.environment.answers import extract_answer
+from evoenv.environment.answers import extract_answer, extract_source
 from evoenv.errors import ConfigError, InputError
-from evoenv.prompts.generator import extract_source
 from evoenv.warmstart.learner import rate_at
 from evoenv.warmstart.pairs import ROLES, CorpusPairs, solve_program, withheld
 from evoenv.warmstart.recipe import DataRecipe, LearningRecipe, load_recipe, recipe_names

@@ -22,8 +22,12 @@ def passes(score: float, config: CalibrationConfig) -> bool:
 
 
 def calibrate(scores: Sequence[float], config: CalibrationConfig) -> Calibration:
-    """An instance that could not be generated or answered belongs in `scores` as 0: it is no easier for that."""
+    """Compute â over the instances that count.
+
+    One that could not be generated belongs in `scores` as 0: it is no easier for that. A response that a server refused
+    or lost is left out. If nothing is left, nothing is known to be solvable: â is 0, and the candidate is not admitted.
+    """
     if not scores:
-        raise ValueError("calibrate: no scores; expected one per calibration instance")
+        return Calibration(scores=(), pass_rate=0.0)
     passed = sum(passes(score, config) for score in scores)
     return Calibration(scores=tuple(scores), pass_rate=passed / len(scores))

@@ -131,10 +131,7 @@ def measure_batch(
     if not ids:
         return {}
     unit_prompts, unit_codes = unit_rows(prompts), unit_rows(codes)
-    pairwise = config.mix * np.clip(unit_prompts @ unit_prompts.T, -1.0, 1.0).astype(np.float64)
-    pairwise += (1.0 - config.mix) * np.clip(unit_codes @ unit_codes.T, -1.0, 1.0).astype(np.float64)
-    np.fill_diagonal(pairwise, -np.inf)
-    in_batch = pairwise.max(axis=1) if len(ids) > 1 else np.zeros(1)
+    in_batch = greatest_similarities(unit_prompts, unit_codes, config.mix)
     measured: dict[str, Measured] = {}
     for row, (prompt_cosine, code_cosine, nearest) in enumerate(cache.nearest(unit_prompts, unit_codes)):
         similarity = config.mix * prompt_cosine + (1.0 - config.mix) * code_cosine
@@ -148,11 +145,29 @@ def measure_batch(
     return measured
 
 
-def update_repetition(repetition: float, batch_similarities: Sequence[float], config: NoveltyConfig) -> float:
-    """s̄ ← keep·s̄ + (1 − keep)·mean; a batch of fewer than two says nothing about repetition."""
-    if len(batch_similarities) < 2:
+def greatest_similarities(unit_prompts: Matrix, unit_codes: Matrix, mix: float) -> NDArray[np.float64]:
+    """For each of several environments, its greatest similarity to another of them; 0 for one alone."""
+    pairwise = mix * np.clip(unit_prompts @ unit_prompts.T, -1.0, 1.0).astype(np.float64)
+    pairwise += (1.0 - mix) * np.clip(unit_codes @ unit_codes.T, -1.0, 1.0).astype(np.float64)
+    np.fill_diagonal(pairwise, -np.inf)
+    greatest: NDArray[np.float64] = pairwise.max(axis=1) if len(pairwise) > 1 else np.zeros(len(pairwise))
+    return greatest
+
+
+def similarities_among(measured: Sequence[Measured], mix: float) -> list[float]:
+    """The greatest similarity of each to another of the same few: of the admitted of a step, say."""
+    if not measured:
+        return []
+    prompts = np.stack([item.prompt_vector for item in measured])
+    codes = np.stack([item.code_vector for item in measured])
+    return [float(value) for value in greatest_similarities(prompts, codes, mix)]
+
+
+def update_repetition(repetition: float, similarities: Sequence[float], config: NoveltyConfig) -> float:
+    """s̄ ← keep·s̄ + (1 − keep)·mean; fewer than two say nothing about repetition."""
+    if len(similarities) < 2:
         return repetition
-    mean = sum(batch_similarities) / len(batch_similarities)
+    mean = sum(similarities) / len(similarities)
     return config.ema_keep * repetition + (1.0 - config.ema_keep) * mean
 
 

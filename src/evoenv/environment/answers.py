@@ -1,4 +1,4 @@
-r"""Cutting the final answer out of a model's response.
+r"""Cut the final answer, or the code, out of a model's response.
 
 The framework does this, not the environment, so that every environment meets the same rules:
 
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import deque
 
 _THINK_TAG = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE | re.ASCII)
 _ANSWER_TAG = re.compile(r"<(/?)answer>", re.IGNORECASE | re.ASCII)
@@ -46,6 +47,16 @@ def extract_answer(response: str) -> str | None:
         return answer or None  # what stands plainly between the tags is never rewritten
     inner = _unwrap(answer, _STYLE_OPENER)
     return (answer if inner is None else inner) or None
+
+
+THINKING = "<think>\n"
+"""Put in front of a response whose thinking block was opened in the prompt, so that the text stands for itself."""
+
+
+def is_thinking(text: str) -> bool:
+    """Whether the text ends inside a thinking block."""
+    tags = deque(_THINK_TAG.finditer(text), maxlen=1)
+    return bool(tags) and not tags[0][1]
 
 
 def drop_thinking(text: str) -> str:
@@ -113,3 +124,35 @@ def _unwrap(text: str, opener: re.Pattern[str]) -> str | None:
         if depth == 0:
             return text[start.end() : brace.start()].strip() if brace.end() == len(text) else None
     return None
+
+
+# --------------------------------------------------------------------------- code
+
+_FENCE = re.compile(r"[ \t]*(`{3,})[ \t]*([^`\s]*)[^`]*$")
+_PYTHON = {"", "python", "py", "python3"}
+
+
+def extract_source(response: str) -> str | None:
+    """Cut the longest fenced Python block out of a response (of equals the later one), or return None.
+
+    An unclosed last fence runs to the end. Thinking is dropped first: drafts in it are not the answer.
+    """
+    text = drop_thinking(response)
+    best: str | None = None
+    block: list[str] | None = None
+    fence, language = "", ""
+    for line in [*text.split("\n"), None]:
+        mark = _FENCE.match(line.rstrip("\r")) if line is not None and "```" in line else None
+        if block is None:
+            if mark is not None:
+                block, fence, language = [], mark[1], mark[2].lower()
+            continue
+        closes = mark is not None and not mark[2] and len(mark[1]) >= len(fence)
+        if line is not None and not closes:
+            block.append(line)
+            continue
+        source = "\n".join(block)
+        if language in _PYTHON and source.strip() and (best is None or len(source) >= len(best)):
+            best = source
+        block = None
+    return best

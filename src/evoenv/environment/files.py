@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from evoenv.environment.answers import extract_source
 from evoenv.errors import InputError
-from evoenv.prompts.generator import extract_source
 from evoenv.records import Finding
 from evoenv.validation.codes import finding
 from evoenv.validation.l1_source import MAX_SOURCE_BYTES

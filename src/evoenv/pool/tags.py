@@ -1,8 +1,11 @@
 """What kind of task an environment sets, as a set of tags, and how many kinds a run has reached.
 
-A tag is given where one of its words stands in the prompt, or one of its marks in the code (a name that is
-used, a module that is imported, an operator, a shape of the syntax tree). The rules are few and blunt on purpose:
-they compare runs, they do not judge environments. `RULES` is the documentation; docs/tags.md is made from it.
+A tag is given if one of its words stands in what the environment says of its task (the prompt template without its
+fields, the name of its class, the first sentence of the class's docstring), or if one of its marks stands in the code
+(a name that is used, a module that is imported, a shape of the syntax tree). Marks are only what tells the task: how an
+oracle works (bit masks, sets, queues) or how instances are drawn (shuffling) says nothing about it. The rules are few
+and blunt on purpose: they compare runs, they do not judge environments. `RULES` is the documentation; docs/tags.md is
+made from it.
 
 A *tag prototype* is registered whenever an environment's tags have Jaccard similarity below 0.5 to those of
 every prototype so far, in order of admission; their number is a lower bound on the distinct families.
@@ -22,7 +25,7 @@ PROTOTYPE_THRESHOLD = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Words are matched from a word's start in the lower-case prompt; marks are exact."""
+    """Words are matched from a word's start in the lower-case text; marks are exact."""
 
     tag: str
     words: tuple[str, ...] = ()
@@ -33,11 +36,7 @@ RULES: tuple[Rule, ...] = (
     Rule("arithmetic", ("add up", "product of", "multiply", "sum of", "evaluate")),
     Rule("array", ("array", "list of", "elements")),
     Rule("binary-search", ("binary search",), ("import:bisect",)),
-    Rule(
-        "bitwise",
-        ("xor", "bitwise", "bits", "binary representation"),
-        ("op:BitXor", "op:BitAnd", "op:LShift", "op:RShift"),
-    ),
+    Rule("bitwise", ("xor", "bitwise", "bits", "binary representation")),
     Rule(
         "combinatorics",
         ("binomial", "combinations", "arrangements"),
@@ -53,7 +52,7 @@ RULES: tuple[Rule, ...] = (
         ("knapsack", "longest common", "edit distance"),
         ("name:dp", "name:lru_cache", "name:memo"),
     ),
-    Rule("feasibility", ("satisf", "find any", "any valid", "such that", "exactly to")),
+    Rule("feasibility", ("satisf", "find any", "any valid", "such that", "any of them", "add up to exactly")),
     Rule("game", ("game", "player", "optimal play", "optimally", "winner")),
     Rule("geometry", ("triangle", "rectangle", "polygon", "coordinate", "distance between", "points")),
     Rule("graph", ("graph", "edge", "vertex", "vertices", "node"), ("name:adj", "name:graph")),
@@ -61,8 +60,8 @@ RULES: tuple[Rule, ...] = (
     Rule("grid", ("grid", "matrix", "board", "row and column")),
     Rule("interval", ("interval", "segment", "overlap")),
     Rule("logic", ("knight", "liar", "truth", "statement", "boolean")),
-    Rule("maximisation", ("maxim", "largest", "greatest", "longest")),
-    Rule("minimisation", ("minim", "smallest", "fewest", "shortest")),
+    Rule("maximisation", ("maxim", "the largest", "the greatest", "longest", "as large as", "as many as")),
+    Rule("minimisation", ("minim", "the smallest", "fewest", "shortest", "as small as", "as few as")),
     Rule("modular", ("modulo", " mod ", "remainder"), ("name:MOD", "name:mod", "name:modulus")),
     Rule(
         "number-theory",
@@ -72,21 +71,26 @@ RULES: tuple[Rule, ...] = (
     Rule("pair", ("pair", "matching", "couple")),
     Rule("partition", ("partition", "split into", "divide into")),
     Rule("path", ("path", "route", "walk from", "reach")),
-    Rule("permutation", ("permutation", "rearrange"), ("name:permutations", "name:shuffle")),
+    Rule("permutation", ("permutation", "rearrange"), ("name:permutations",)),
     Rule("recurrence", ("recurrence", "fibonacci", "a[n]", "f(n")),
     Rule("recursion", ("recursive", "f(m, n)"), ("shape:recursion",)),
     Rule("sampling", ("probability", "expected", "random")),
     Rule("sequence", ("sequence", "subsequence", "consecutive", "contiguous")),
-    Rule("set", ("set of", "union", "intersection", "distinct"), ("shape:set",)),
+    Rule("set", ("set of", "union", "intersection", "distinct")),
     Rule("simulation", ("simulate", "after each", "operations", "instructions", "steps")),
-    Rule("sorting", ("sort", "ascending", "descending", "in order")),
+    Rule("sorting", ("sort", "ascending", "descending", "increasing order", "decreasing order")),
     Rule("stack", ("stack", "bracket", "parenthes")),
     Rule("string", ("string", "characters", "letters", "palindrome", "substring", "word")),
     Rule("subset", ("subset", "choose items", "pick items", "select")),
-    Rule("traversal", ("traversal", "breadth", "depth-first"), ("name:deque", "name:bfs", "name:dfs")),
+    Rule("traversal", ("traversal", "breadth", "depth-first"), ("name:bfs", "name:dfs")),
     Rule("tree", ("tree", "root", "leaf", "ancestor")),
     Rule("window", ("window", "subarray")),
 )
+
+_FIELD = re.compile(r"\{[^{}]{0,80}\}")
+"""A template's field: `{count}` is the name of a value, not a word of the task."""
+_NEXT_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 
 _PATTERNS = [
     (rule, re.compile("|".join(rf"(?<![a-z]){re.escape(word.strip())}" for word in rule.words)) if rule.words else None)
@@ -94,10 +98,12 @@ _PATTERNS = [
 ]
 
 
-def tags_of(prompt: str, source: str) -> frozenset[str]:
-    """The tags of one environment; code that does not parse is judged by its prompt alone."""
-    text = " ".join(prompt.lower().split())
-    marks = _marks(source)
+def tags_of(template: str, source: str) -> frozenset[str]:
+    """Tag one environment by its prompt template and its code; code that does not parse adds nothing."""
+    tree = parse_quietly(source)
+    said = f"{_FIELD.sub(' ', template)} {_self_description(tree)}"
+    text = " ".join(said.lower().split())
+    marks = _marks(tree)
     return frozenset(
         rule.tag
         for rule, pattern in _PATTERNS
@@ -105,8 +111,17 @@ def tags_of(prompt: str, source: str) -> frozenset[str]:
     )
 
 
-def _marks(source: str) -> set[str]:
-    tree = parse_quietly(source)
+def _self_description(tree: ast.Module | None) -> str:
+    """Return the words of the class's name and the first sentence of its docstring."""
+    parts: list[str] = []
+    for node in tree.body if tree is not None else ():
+        if isinstance(node, ast.ClassDef):
+            parts.append(_NEXT_WORD.sub(" ", node.name))
+            parts.append(_SENTENCE_END.split(ast.get_docstring(node) or "", maxsplit=1)[0])
+    return " ".join(parts)
+
+
+def _marks(tree: ast.Module | None) -> set[str]:
     if tree is None:
         return set()
     marks: set[str] = set()
@@ -118,10 +133,6 @@ def _marks(source: str) -> set[str]:
                 marks.update(f"import:{item.name}" for item in names)
             case ast.ImportFrom(module=str(module)):
                 marks.add(f"import:{module}")
-            case ast.BinOp(op=op) | ast.AugAssign(op=op):
-                marks.add(f"op:{type(op).__name__}")
-            case ast.Set() | ast.SetComp():
-                marks.add("shape:set")
             case ast.FunctionDef(name=name) if _calls(node, name):
                 marks.add("shape:recursion")
     return marks

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from evoenv.admission.novelty import Matrix, unit_rows
 from evoenv.prompts.texts import fenced, fill, load_prompt
-from evoenv.records import Message
-
-if TYPE_CHECKING:
-    from evoenv.admission.novelty import Matrix
+from evoenv.records import Message, derive_seed
 
 GENERATOR_PROMPTS = {"full": "generator_v1", "short": "generator_short_v1"}
 """`short` says only what a small model can hold; a long list of rules crowds the examples out of its attention."""
@@ -29,30 +28,62 @@ class Example:
     source: str
 
 
+OFFERED = 2
+"""Of this many members drawn at random, the farthest is the next example. Over all of S the same two or three outliers
+would be the second example of every prompt."""
+_REDRAWS = 64
+"""After this many repeated draws the next list is looked up among those that are left."""
+
+
 def choose_examples(
     vectors: Matrix, count: int, seed: int, choice: Literal["diverse", "random"] = "diverse"
 ) -> list[int]:
-    """Row numbers of `count` examples of S, drawn with `seed`.
+    """Draw the row numbers of `count` examples of S with `seed`.
 
-    `diverse`: the first is drawn, each further one is the farthest from its nearest chosen (greedy max-min),
-    the lower row on ties. `random`: drawn without replacement.
+    `diverse`: the first is drawn; each further one is, of a few drawn at random, the farthest from its nearest chosen,
+    the first drawn on ties. `random`: all are drawn, without replacement.
     """
-    import numpy as np  # here, so that reading a response (`evoenv validate`) starts without it
-
-    from evoenv.admission.novelty import unit_rows
-
     rng = random.Random(seed)
     total = len(vectors)
     if choice == "random" or total <= 1:
         return rng.sample(range(total), min(count, total))
     rows = unit_rows(vectors)
     chosen = [rng.randrange(total)]
-    nearest = rows @ rows[chosen[0]]
     while len(chosen) < min(count, total):
-        nearest[chosen] = np.inf  # never twice, not even where S holds two equal vectors
-        chosen.append(int(nearest.argmin()))
-        nearest = np.maximum(nearest, rows @ rows[chosen[-1]])
+        left = [row for row in range(total) if row not in chosen]
+        offered = rng.sample(left, min(OFFERED, len(left)))
+        similarities = (rows[offered] @ rows[chosen].T).max(axis=1)
+        chosen.append(offered[int(similarities.argmin())])
     return chosen[:count]
+
+
+def choose_distinct_examples(
+    vectors: Matrix, count: int, seeds: Sequence[int], choice: Literal["diverse", "random"] = "diverse"
+) -> list[list[int]]:
+    """Draw one list of examples for each seed; no two lists show the same examples while S allows it.
+
+    A list is drawn with its seed and drawn again while another one has the same members. Once all sets of `count`
+    members are used, a new round begins.
+    """
+    size = min(count, len(vectors))
+    possible = math.comb(len(vectors), size)
+    lists: list[list[int]] = []
+    used: set[frozenset[int]] = set()
+    for seed in seeds:
+        if len(used) == possible:
+            used.clear()
+        draws = (
+            choose_examples(vectors, count, derive_seed("redraw", seed, n) if n else seed, choice)
+            for n in range(_REDRAWS)
+        )
+        chosen = next((rows for rows in draws if frozenset(rows) not in used), None)
+        if chosen is None:
+            unused = (set_ for set_ in itertools.combinations(range(len(vectors)), size) if frozenset(set_) not in used)
+            chosen = list(next(unused))
+            random.Random(seed).shuffle(chosen)
+        used.add(frozenset(chosen))
+        lists.append(chosen)
+    return lists
 
 
 def generator_messages(
@@ -74,37 +105,3 @@ def generator_messages(
         blocks.append(block)
         parents.append(example.environment_id)
     return (Message("user", fill(template, {"examples": "\n\n".join(blocks)})),), tuple(parents)
-
-
-# --------------------------------------------------------------------------- reading the response
-
-_FENCE = re.compile(r"[ \t]*(`{3,})[ \t]*([^`\s]*)[^`]*$")
-_PYTHON = {"", "python", "py", "python3"}
-
-
-def extract_source(response: str) -> str | None:
-    """The longest fenced Python block (of equals the later one), or None; an unclosed last fence runs to the end.
-
-    One pass over the lines. A thinking block is dropped first: drafts in it are not the answer.
-    """
-    if response.rfind("<think>") > response.rfind("</think>"):
-        return None
-    text = response[response.rfind("</think>") + len("</think>") :] if "</think>" in response else response
-    best: str | None = None
-    block: list[str] | None = None
-    fence, language = "", ""
-    for line in [*text.split("\n"), None]:
-        mark = _FENCE.match(line.rstrip("\r")) if line is not None and "```" in line else None
-        if block is None:
-            if mark is not None:
-                block, fence, language = [], mark[1], mark[2].lower()
-            continue
-        closes = mark is not None and not mark[2] and len(mark[1]) >= len(fence)
-        if line is not None and not closes:
-            block.append(line)
-            continue
-        source = "\n".join(block)
-        if language in _PYTHON and source.strip() and (best is None or len(source) >= len(best)):
-            best = source
-        block = None
-    return best

@@ -11,10 +11,12 @@ from evoenv.prompts.texts import fenced, fill, load_prompt
 from evoenv.records import Instance, Message
 from evoenv.sandbox.guest import codec
 
-REVIEW_PROMPT = "review_v1"
+REVIEW_PROMPT = "review_v2"
 
 _MAX_PROMPT_CHARS = 4000
 _MAX_VALUE_CHARS = 160
+_MAX_TRACED_CHARS = 3000
+"""Of the reference and of each value of a level-0 instance: it is there to be traced by hand, all of it."""
 _MAX_LEAVES = 2000
 _MAX_ROWS = 24
 _EXPAND_UP_TO = 8
@@ -41,19 +43,21 @@ class LatentRow:
 # --------------------------------------------------------------------------- the latent table
 
 
-def latent_table(instance: Instance) -> list[LatentRow]:
-    """Which parts of z (and of the reference) the prompt shows: the data flow between methods, made visible.
+def latent_table(instance: Instance, limit: int = _MAX_VALUE_CHARS) -> list[LatentRow]:
+    """List the parts of z and the reference, and say which of them the prompt shows.
+
+    This makes the data flow between methods visible.
 
     Reviewers are weak at this when they read method by method, and it can simply be measured. A value
     counts as shown where each number or text in it stands somewhere in the prompt.
     """
     shown = _PromptValues(instance.prompt)
     rows = [
-        LatentRow(path, _short(value), shown.describe(value))
+        LatentRow(path, _short(value, limit), shown.describe(value))
         for path, value in _parts("z", _plain(instance.latent))[:_MAX_ROWS]
     ]
     reference = _plain(instance.reference)
-    return [*rows, LatentRow("reference a", _short(reference), shown.describe(reference))]
+    return [*rows, LatentRow("reference a", _short(reference, limit), shown.describe(reference))]
 
 
 def _plain(encoded: Any) -> Any:
@@ -143,25 +147,33 @@ def _short(value: Any, limit: int = _MAX_VALUE_CHARS) -> str:
 # --------------------------------------------------------------------------- the prompt
 
 
-def review_messages(source: str, instances: Sequence[Instance], probes: Sequence[ScoredAnswer]) -> tuple[Message, ...]:
-    """The four-step review of one candidate."""
+def review_messages(
+    source: str, instances: Sequence[Instance], probes: Sequence[ScoredAnswer], *, in_full: bool = True
+) -> tuple[Message, ...]:
+    """Ask for the four-step review of one candidate.
+
+    `in_full`: the values behind an instance of level 0 are shown in full, up to a few thousand characters each.
+    """
     text = fill(
         load_prompt(REVIEW_PROMPT),
         {
             "source": fenced(source, "python"),
-            "instances": "\n\n".join(_show_instance(number, item) for number, item in enumerate(instances, 1)),
+            "instances": "\n\n".join(
+                _show_instance(number, item, in_full=in_full) for number, item in enumerate(instances, 1)
+            ),
             "probes": _show_probes(probes),
         },
     )
     return (Message("user", text),)
 
 
-def _show_instance(number: int, instance: Instance) -> str:
+def _show_instance(number: int, instance: Instance, *, in_full: bool) -> str:
     prompt = instance.prompt
     if len(prompt) > _MAX_PROMPT_CHARS:
         prompt = f"{prompt[:_MAX_PROMPT_CHARS]}\n… ({len(instance.prompt)} characters in all)"
     table = ["value | is | shown in the prompt"]
-    table += [f"{row.path} | {row.value} | {row.shown}" for row in latent_table(instance)]
+    limit = _MAX_TRACED_CHARS if in_full and instance.difficulty == 0 else _MAX_VALUE_CHARS
+    table += [f"{row.path} | {row.value} | {row.shown}" for row in latent_table(instance, limit)]
     return (
         f"## Instance {number} (seed {instance.seed}, difficulty {instance.difficulty})\n\n"
         f"Rendered prompt:\n{fenced(prompt)}\n\n"

@@ -9,7 +9,14 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from evoenv.admission.admission import REASONS, Evaluated, decide_admissions
-from evoenv.admission.novelty import Measured, clean_generate_body, gamma, measure_batch, update_repetition
+from evoenv.admission.novelty import (
+    Measured,
+    clean_generate_body,
+    gamma,
+    measure_batch,
+    similarities_among,
+    update_repetition,
+)
 from evoenv.admission.review import review_passes
 from evoenv.admission.reward import NOVELTY_FROM_LAYER
 from evoenv.records import Candidate, Decision, environment_id
@@ -27,11 +34,17 @@ def decide(run: Run, step: int, proposed: Proposed, judged: Judged) -> list[str]
     if not run.store.stage_done(step, "decided"):
         began = time.perf_counter()
         measured, vectors = _measure(run, proposed)
-        similarities = [item.novelty.batch_similarity for item in measured.values()]
-        repetition = update_repetition(_repetition_before(run, step), similarities, run.config.novelty)
-        weight = gamma(repetition, run.config.novelty)
+        config = run.config.novelty
+        repetition = _repetition_before(run, step)
+        if config.repetition_over == "batch":
+            similarities = [item.novelty.batch_similarity for item in measured.values()]
+            repetition = update_repetition(repetition, similarities, config)
+        weight = gamma(repetition, config)
         batch = [_evaluated(run, candidate, proposed, judged, measured) for candidate in proposed.candidates]
         decisions = decide_admissions(batch, weight, run.config)
+        if config.repetition_over == "admitted":
+            admitted = [measured[item.candidate_id] for item in decisions if item.admitted]
+            repetition = update_repetition(repetition, similarities_among(admitted, config.mix), config)
         with run.store.stage(step, "decided") as kept:
             run.store.add_vectors(vectors)
             run.store.add_novelties(step, {candidate_id: item.novelty for candidate_id, item in measured.items()})

@@ -169,7 +169,7 @@ def _scores(run: Run, step: int, cases: Sequence[_Case], said: Mapping[SampleKey
         items: dict[SampleKey, tuple[int, str]] = {}
         for index, instance in enumerate(case.calibration):
             key = (str(case.id.calibration(index)), 0)
-            if instance is not None and key in said and key not in known:
+            if instance is not None and key in said and said[key].finish_reason != "error" and key not in known:
                 items[key] = (instance.seed, said[key].text)
         return score_responses(run, case.source, {key: (seed, case.level, text) for key, (seed, text) in items.items()})
 
@@ -200,8 +200,15 @@ def score_responses(
 
 
 def _calibration(run: Run, case: _Case, scores: Mapping[SampleKey, Score]) -> Calibration:
-    keys = [(str(case.id.calibration(index)), 0) for index in range(len(case.calibration))]
-    return calibrate([scores[key].value if key in scores else 0.0 for key in keys], run.config.calibration)
+    """Count what was answered: a response that a server refused or lost says nothing about the candidate."""
+    counted: list[float] = []
+    for index, instance in enumerate(case.calibration):
+        key = (str(case.id.calibration(index)), 0)
+        if key in scores:
+            counted.append(scores[key].value)
+        elif instance is None:  # what cannot be generated cannot be solved
+            counted.append(0.0)
+    return calibrate(counted, run.config.calibration)
 
 
 def _metrics(calibrations: Mapping[str, Calibration]) -> dict[str, float]:

@@ -44,12 +44,18 @@ def fitting_review(
     tokens: Callable[[Sequence[Message]], int],
     limit: int,
 ) -> tuple[Message, ...] | None:
-    """Build the review prompt, with fewer instances and probes if it would be too long.
+    """Build the review prompt, with shorter values, then fewer instances and probes, if it would be too long.
 
     Return None if not even the source fits: such an environment goes without reviews, which refuses it.
     """
-    for fewer, answers in ((instances, probes_shown), (instances[:1], probes_shown), (instances[:1], ())):
-        messages = review_messages(source, fewer, answers)
+    shortened = (
+        (instances, probes_shown, True),
+        (instances, probes_shown, False),
+        (instances[:1], probes_shown, False),
+        (instances[:1], (), False),
+    )
+    for examples, probed, in_full in shortened:
+        messages = review_messages(source, examples, probed, in_full=in_full)
         if tokens(messages) <= limit:
             return messages
     return None

@@ -7,10 +7,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from evoenv.config import Config
+from evoenv.environment.answers import extract_source
 from evoenv.errors import ConfigError
 from evoenv.ids import GeneratorRequestId
 from evoenv.pool.state import PoolState
-from evoenv.prompts.generator import Example, choose_examples, extract_source, generator_messages
+from evoenv.prompts.generator import Example, choose_distinct_examples, generator_messages
 from evoenv.records import Candidate, Message, Request, Sample, ValidationReport, derive_seed
 from evoenv.stages.context import Run
 from evoenv.stages.sampling import ask, prompt_tokens
@@ -63,10 +64,10 @@ def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked
     vectors = run.cache.joint_vectors(examples)
     asked: list[Asked] = []
     parents: dict[str, tuple[str, ...]] = {}
-    for group, count in enumerate(group_sizes(run.config, run.store.count_candidates(before_step=step))):
-        rows = choose_examples(
-            vectors, config.few_shot, derive_seed(run.seed, "few-shot", step, group), config.few_shot_choice
-        )
+    sizes = group_sizes(run.config, run.store.count_candidates(before_step=step))
+    seeds = [derive_seed(run.seed, "few-shot", step, group) for group in range(len(sizes))]
+    choices = choose_distinct_examples(vectors, config.few_shot, seeds, config.few_shot_choice)
+    for group, (count, rows) in enumerate(zip(sizes, choices, strict=True)):
         chosen = [Example(examples[row], run.store.source(examples[row]) or "") for row in rows]
         messages, example_ids = _fitting_prompt(run, chosen)
         request = Request(

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from evoenv.admission.review import read_review
 from evoenv.corpus import combination, corpus_index, is_verbatim, read_environment
-from evoenv.environment.answers import extract_answer
+from evoenv.environment.answers import extract_answer, extract_source
 from evoenv.evaluation import environment_suite, estimate
 from evoenv.ports import Policy
-from evoenv.prompts.generator import extract_source
 from evoenv.prompts.solver import solver_messages
 from evoenv.records import Instance, Request, derive_seed
 from evoenv.sandbox.pool import WorkerPool

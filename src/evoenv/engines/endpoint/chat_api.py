@@ -2,7 +2,7 @@
 
 What may pass (a busy or restarting server, a cut connection, a garbled reply) is tried again after a growing,
 jittered pause, or after the pause the server asks for. What will not pass (a wrong key, a wrong model, a refused
-request) is an error at once.
+request) is an error at once. Answers are read as a stream, so that a slow server is not taken for a silent one.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evoenv.engines.endpoint.stream import BrokenStream, collect_stream
 from evoenv.errors import EndpointError, InputError
 from evoenv.records import FinishReason, Request, derive_seed
 
@@ -88,6 +89,7 @@ class ChatApi:
         )
         self._length_name = "max_tokens"
         self._sends_seed = True
+        self._asks_usage = True
         self._jitter = random.Random()
 
     def __repr__(self) -> str:
@@ -111,13 +113,24 @@ class ChatApi:
         except (ValueError, KeyError, TypeError):
             return []
 
-    def complete(self, request: Request, index: int, stop: threading.Event) -> Completion:
-        """One answer. `stop` cuts pauses between tries short."""
+    def complete(
+        self,
+        request: Request,
+        index: int,
+        stop: threading.Event,
+        heard: Callable[[int], None] = lambda parts: None,
+        retrying: Callable[[], None] = lambda: None,
+    ) -> Completion:
+        """Ask for one answer. `stop` cuts pauses between tries short.
+
+        `heard` is told how many parts of the answer, about a token each, have arrived; `retrying` that a try failed
+        and another follows.
+        """
         failures: list[str] = []
         pause = self._first_pause_s
         while True:
             try:
-                return self._try(request, index)
+                return self._try(request, index, heard)
             except _Passing as error:
                 failures.append(str(error))
                 if len(failures) > self._retries or stop.is_set():
@@ -127,15 +140,32 @@ class ChatApi:
                         "or endpoint.timeout_seconds"
                     ) from error
                 wait = pause * self._jitter.uniform(0.5, 1.5) if error.pause is None else error.pause
-                log.info("%s: %s; trying again in %.1f s", self.base_url, error, wait)
+                retrying()
+                log.warning(
+                    "%s: request %s: %s; trying again in %.1f s (try %d of %d)",
+                    self.base_url, request.id, error, wait, len(failures) + 1, self._retries + 1,
+                )  # fmt: skip
                 stop.wait(wait)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
 
-    def _try(self, request: Request, index: int) -> Completion:
+    def _try(self, request: Request, index: int, heard: Callable[[int], None]) -> Completion:
+        parts = 0
+
+        def count(number: int) -> None:
+            nonlocal parts
+            parts = number
+            heard(number)
+
         try:
-            reply = self._client.post("chat/completions", json=self._body(request, index))
+            with self._client.stream("POST", "chat/completions", json=self._body(request, index)) as reply:
+                if reply.is_success and reply.headers.get("content-type", "").startswith("text/event-stream"):
+                    return self._read(collect_stream(reply.iter_lines(), count), request)
+                reply.read()  # an error, or a server that does not stream
+        except BrokenStream as error:
+            raise _Passing(str(error)) from error
         except httpx.TimeoutException as error:
-            raise _Passing(f"no answer within {self._timeout_s:g} s ({type(error).__name__})") from error
+            after = f" after {parts} parts of the answer" if parts else ""
+            raise _Passing(f"silent for {self._timeout_s:g} s{after} ({type(error).__name__})") from error
         except httpx.ConnectError as error:
             raise _Passing(f"cannot connect ({error})") from error
         except httpx.TransportError as error:
@@ -143,9 +173,9 @@ class ChatApi:
         except httpx.InvalidURL as error:
             raise InputError(f"model.base_url = {self.base_url!r} is not a URL: {error}") from error
         if reply.is_success:
-            return self._read(reply, request)
+            return self._read(self._document(reply), request)
         if self._adapt(reply):
-            return self._try(request, index)
+            return self._try(request, index, heard)
         raise self._classify(reply, request)
 
     def _body(self, request: Request, index: int) -> dict[str, Any]:
@@ -155,7 +185,10 @@ class ChatApi:
             "temperature": request.temperature,
             "top_p": request.top_p,
             self._length_name: request.max_tokens,
+            "stream": True,
         }
+        if self._asks_usage:
+            body["stream_options"] = {"include_usage": True}
         if request.stop:
             body["stop"] = list(request.stop[:_MAX_STOPS])
         if self._sends_seed:
@@ -164,9 +197,14 @@ class ChatApi:
 
     # ------------------------------------------------------------------ replies
 
-    def _read(self, reply: httpx.Response, request: Request) -> Completion:
+    def _document(self, reply: httpx.Response) -> Any:
         try:
-            document = reply.json()
+            return reply.json()
+        except ValueError as error:
+            raise _Passing(f"a reply that is no chat completion ({type(error).__name__}: {error})") from error
+
+    def _read(self, document: Any, request: Request) -> Completion:
+        try:
             choice = document["choices"][0]
             message = choice["message"]
             content = message.get("content") or ""
@@ -188,12 +226,18 @@ class ChatApi:
         return Completion(text[: min(cuts)] if cuts else text, finish_reason, *counts)
 
     def _adapt(self, reply: httpx.Response) -> bool:
-        """Dialects of one API: newer models rename the limit, some servers know no seed. True if worth asking anew."""
+        """Learn a server's dialect: newer models rename the limit, some servers know no seed or no usage in streams.
+
+        Return True if it is worth asking again.
+        """
         if reply.status_code not in (400, 422):
             return False
         words = self._server_words(reply)
         if self._length_name == "max_tokens" and "max_completion_tokens" in words:
             self._length_name = "max_completion_tokens"
+            return True
+        if self._asks_usage and ("stream_options" in words or "include_usage" in words):
+            self._asks_usage = False
             return True
         if self._sends_seed and "seed" in words:
             self._sends_seed = False

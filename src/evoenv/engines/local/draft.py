@@ -47,6 +47,7 @@ class Draft:
         "_window",
         "finish_reason",
         "index",
+        "lead",
         "logprobs",
         "prompt_ids",
         "request",
@@ -54,11 +55,15 @@ class Draft:
         "tokens",
     )
 
-    def __init__(self, request: Request, index: int, prompt_ids: Sequence[int], rules: TextRules) -> None:
+    def __init__(
+        self, request: Request, index: int, prompt_ids: Sequence[int], rules: TextRules, lead: str = ""
+    ) -> None:
+        """`lead` goes in front of the text: the tag of a thinking block that the prompt has opened."""
         self.request = request
         self.index = index
         self.prompt_ids = prompt_ids
         self.rules = rules
+        self.lead = lead
         self.tokens: list[int] = []
         self.logprobs: list[float] = []
         self.finish_reason: FinishReason | None = None
@@ -112,4 +117,5 @@ class Draft:
         rollout = None
         if self.request.trains:
             rollout = Rollout.of(self.prompt_ids, self.tokens, self.logprobs, self.request.temperature or 1.0)
-        return Sample(self.request.id, self.index, text, self.finish_reason, len(self.tokens), version, rollout)
+        said = self.lead + text
+        return Sample(self.request.id, self.index, said, self.finish_reason, len(self.tokens), version, rollout)

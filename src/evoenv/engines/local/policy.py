@@ -13,7 +13,7 @@ from evoenv.engines.checkpoints import CheckpointFolder
 from evoenv.engines.local.decode import MAX_ROWS, CohortDecoder, Decoder, DecodeStats
 from evoenv.engines.local.draft import TextRules
 from evoenv.engines.local.plain import PlainDecoder
-from evoenv.engines.local.prompts import check_fits, encode_messages
+from evoenv.engines.local.prompts import check_fits, encode_messages, opens_thinking
 from evoenv.engines.local.sampling import LocalSampling
 from evoenv.engines.local.selfcheck import supports_cohorts
 from evoenv.engines.requests import check_requests
@@ -81,6 +81,10 @@ class LocalPolicy(Policy):
             partial(encode_messages, tokenizer)
         )
         """The chat template's rendering of some turns as token ids."""
+        self.opens_thinking: Callable[[tuple[Message, ...]], bool] = lru_cache(maxsize=REMEMBERED_PROMPTS)(
+            partial(opens_thinking, tokenizer)
+        )
+        """Whether a response to some turns begins inside a thinking block."""
         self._context = context_length(model)
         self._checkpoints = CheckpointFolder(checkpoints)
 

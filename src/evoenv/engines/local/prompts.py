@@ -5,23 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from evoenv.environment.answers import is_thinking
 from evoenv.errors import PolicyError
 from evoenv.records import Message, Request
 
 
 def encode_messages(tokenizer: Any, messages: Sequence[Message]) -> tuple[int, ...]:
+    """The chat template's rendering of `messages` as token ids, ready for the assistant's turn."""
+    return tuple(tokenizer(render_messages(tokenizer, messages), add_special_tokens=False)["input_ids"])
+
+
+def opens_thinking(tokenizer: Any, messages: Sequence[Message]) -> bool:
+    """Tell whether the rendered prompt leaves a thinking block open, so that the response begins inside it.
+
+    Only what the template adds behind the last message counts: a message may speak of the tags.
+    """
+    text = render_messages(tokenizer, messages)
+    last = messages[-1].content.strip() if messages else ""
+    return is_thinking(text[text.rfind(last) + len(last) :] if last else text)
+
+
+def render_messages(tokenizer: Any, messages: Sequence[Message]) -> str:
     """The chat template's rendering of `messages`, ready for the assistant's turn."""
     turns = [{"role": message.speaker, "content": message.content} for message in messages]
     try:
-        text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        text: str = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
     except Exception as error:  # templates raise what their authors chose to
         if turns and turns[0]["role"] == "system" and len(turns) > 1 and turns[1]["role"] == "user":
             # Some templates know no system turn; its words then open the user's.
             merged = Message("user", f"{turns[0]['content']}\n\n{turns[1]['content']}")
-            return encode_messages(tokenizer, (merged, *messages[2:]))
+            return render_messages(tokenizer, (merged, *messages[2:]))
         speakers = ", ".join(turn["role"] for turn in turns) or "none"
         raise PolicyError(f"the model's chat template refuses these turns ({speakers}): {error}") from error
-    return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
+    return text
 
 
 def check_fits(request: Request, prompt_tokens: int, context: int | None, budget: int) -> None:

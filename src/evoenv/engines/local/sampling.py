@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from evoenv.engines.local.draft import Draft
 from evoenv.engines.requests import check_requests, wanted_indices
+from evoenv.environment.answers import THINKING
 from evoenv.errors import PolicyError
 from evoenv.ports import Sampling
 from evoenv.records import Request, Sample
@@ -42,7 +43,10 @@ class LocalSampling(Sampling):
         groups = []
         for request in requests:
             prompt_ids = array("i", self._policy.encode(request.messages))
-            groups.append([Draft(request, index, prompt_ids, self._policy.rules) for index in wanted_indices(request)])
+            lead = THINKING if self._policy.opens_thinking(request.messages) else ""
+            groups.append(
+                [Draft(request, index, prompt_ids, self._policy.rules, lead) for index in wanted_indices(request)]
+            )
         self._decoding.add(groups)
         self._ids.update(request.id for request in requests)
 
