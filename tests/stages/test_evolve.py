@@ -14,6 +14,8 @@ pytestmark = pytest.mark.sandbox
 # Step 1. In-batch similarities of the ten that are embedded (ℓ ≥ 2): fresh and twin 1, constant and lenient .8,
 # wrong and hard .6, the other four 0; mean .48. s̄ = .6·.5 + .4·.48 = .492, γ = 2 + 3·(.492 − .45)/.2 = 2.63.
 GAMMA = 2.63
+OVER_BATCH = configuration(novelty={"repetition_over": "batch"})
+"""γ moves within a step: more to work out by hand."""
 Q = {0.0: 0.3246525, 0.25: 0.9692332, 0.5: 0.6065307, 0.75: 0.0795595, 1.0: 0.0021875}
 
 FIRST = {
@@ -45,8 +47,7 @@ def names(run, ids):
 
 @pytest.fixture(scope="module")
 def two_steps(tmp_path_factory, sandbox):
-    config = configuration(novelty={"repetition_over": "batch"})  # γ moves within a step: more to work out by hand
-    run, policy = open_run(tmp_path_factory.mktemp("evolve") / "run", sandbox, config)
+    run, policy = open_run(tmp_path_factory.mktemp("evolve") / "run", sandbox, OVER_BATCH)
     summaries = [evolve(run, step) for step in (1, 2)]
     yield run, policy, summaries
     run.store.close()
@@ -145,7 +146,7 @@ def test_flipping_every_verdict_changes_no_reward(tmp_path, sandbox, verdict):
     def reviewed(request, index):
         return verdict if request.role == "reviewer" else respond(request, index)
 
-    run, policy = open_run(tmp_path / "run", sandbox, policy=ScriptedPolicy(reviewed))
+    run, policy = open_run(tmp_path / "run", sandbox, OVER_BATCH, policy=ScriptedPolicy(reviewed))
     evolve(run, 1)
     found = fates(run, 1)
     run.store.close()

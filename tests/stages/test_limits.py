@@ -87,7 +87,7 @@ def test_a_candidate_that_cannot_be_reviewed_is_refused(tmp_path, sandbox):
 @pytest.mark.slow
 def test_a_review_that_is_too_long_shows_less(tmp_path, sandbox):
     lengths = {}
-    for limit in (100_000, 3500, 3000):
+    for limit in (100_000, 3986, 3486):
         policy = CountingPolicy(respond)
         config = configuration(review={"max_prompt_tokens": limit})
         run, _ = open_run(tmp_path / str(limit), sandbox, config, policy)
@@ -95,7 +95,7 @@ def test_a_review_that_is_too_long_shows_less(tmp_path, sandbox):
         lengths[limit] = max(policy.prompt_tokens(r.messages) for r in policy.requests if r.role == "reviewer")
         assert fates(run)["g001.c04"] == "admitted"
         run.store.close()
-    assert lengths[100_000] > 3500 >= lengths[3500] > 3000 >= lengths[3000]
+    assert lengths[100_000] > 3986 >= lengths[3986] > 3486 >= lengths[3486]
 
 
 def test_draws_of_an_environment_that_overflows_are_lost_and_counted(tmp_path, sandbox):

@@ -70,7 +70,7 @@ def _parse(data: str) -> dict[str, Any]:
     if not isinstance(chunk, dict):
         raise BrokenStream(f"an event that is no JSON object ({data[:200]})")
     if chunk.get("error"):
-        error = chunk["error"]
-        words = error.get("message") if isinstance(error, dict) else error
+        refusal = chunk["error"]
+        words = refusal.get("message") if isinstance(refusal, dict) else refusal
         raise BrokenStream(f"the server gave up within the answer ({str(words)[:200]})")
     return chunk
