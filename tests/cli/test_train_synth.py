@@ -366,5 +366,5 @@ def test_what_a_run_has_spent_in_a_damaged_file_is_said_clearly(
     database.close()
     (run / "policy").mkdir()
     (run / "policy" / "endpoint.json").write_text("half")
-    assert main(["synth", "--run", str(run), "--resume", "--candidates", "2"]) == 2
+    assert main(["synth", "--run", str(run), "--resume", "--candidates", "2"]) == 1
     assert "endpoint.json says what the run has spent and cannot be read" in capsys.readouterr().err

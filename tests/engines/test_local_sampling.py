@@ -19,12 +19,13 @@ from evoenv.engines.local.plain import PlainDecoder
 from evoenv.engines.local.policy import LocalPolicy
 from evoenv.engines.local.prompts import encode_messages, opens_thinking
 from evoenv.engines.local.selfcheck import supports_cohorts
-from evoenv.environment.answers import THINKING, extract_answer, extract_source
+from evoenv.environment.answers import extract_answer, extract_source
 from evoenv.errors import InputError, PolicyError
 from evoenv.models.tiny import build_tiny_tokenizer
 from evoenv.objective import Batch
 from evoenv.ports import Policy
 from evoenv.records import Message, Request, Sample
+from evoenv.thinking import THINKING
 
 Tiny = dict[str, tuple[Any, Any]]
 both_architectures = pytest.mark.parametrize("arch", ["llama", "qwen3"])

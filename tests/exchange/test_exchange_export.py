@@ -162,8 +162,8 @@ def test_a_run_is_exported_while_it_may_still_be_written(run_directory: Path, tm
     [
         (("--instances", "0"), "--instances is 0; expected 1 or more"),
         (("--test-instances", "-1"), "--test-instances is -1"),
-        (("--difficulties", "3-1"), "expected the lower level first"),
-        (("--difficulties", "easy"), "expected levels such as 0-3 or 0,2,5"),
+        (("--difficulties", "3-1"), "the lower one of a range first"),
+        (("--difficulties", "easy"), "expected levels of 0 or more"),
         (("--only", "Nobody"), "has no environment 'Nobody'"),
         (("--without-originals",), "has no environment to export"),
     ],

@@ -30,7 +30,9 @@ def test_an_installed_wheel_finds_the_shipped_set(tmp_path: Path, where: str) ->
     run("-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist"))
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     prefix = (tmp_path / "prefix").resolve()
-    run("-m", "pip", "install", "-q", "--no-deps", "--no-index", "--no-compile", where, str(prefix), str(wheel))
+    # --ignore-installed: pip would take the EvoEnv that runs these tests out of its environment otherwise
+    options = ("-q", "--no-deps", "--no-index", "--no-compile", "--ignore-installed")
+    run("-m", "pip", "install", *options, where, str(prefix), str(wheel))
     paths = {"base": str(prefix), "platbase": str(prefix)}
     packages = prefix if where == "--target" else Path(sysconfig.get_path("purelib", vars=paths))
     found = run("-P", "-c", COUNT, PYTHONPATH=str(packages))

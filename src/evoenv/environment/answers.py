@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections import deque
 
-_THINK_TAG = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE | re.ASCII)
+from evoenv.thinking import drop_thinking
+
 _ANSWER_TAG = re.compile(r"<(/?)answer>", re.IGNORECASE | re.ASCII)
 _BOX = r"\\(?:boxed|fbox)\s*"
 _BOX_TOKEN = re.compile(_BOX + r"(?:(\{)|([-+]?[0-9]+(?:[.,/][0-9]+)*))|\\[{}]|[{}]")
@@ -47,33 +47,6 @@ def extract_answer(response: str) -> str | None:
         return answer or None  # what stands plainly between the tags is never rewritten
     inner = _unwrap(answer, _STYLE_OPENER)
     return (answer if inner is None else inner) or None
-
-
-THINKING = "<think>\n"
-"""Put in front of a response whose thinking block was opened in the prompt, so that the text stands for itself."""
-
-
-def is_thinking(text: str) -> bool:
-    """Whether the text ends inside a thinking block."""
-    tags = deque(_THINK_TAG.finditer(text), maxlen=1)
-    return bool(tags) and not tags[0][1]
-
-
-def drop_thinking(text: str) -> str:
-    """The response without what the model wrote while thinking."""
-    kept: list[str] = []
-    position, thinking = 0, False
-    for tag in _THINK_TAG.finditer(text):
-        if tag[1]:
-            if not thinking:
-                kept.clear()
-            position, thinking = tag.end(), False
-        elif not thinking:
-            kept.append(text[position : tag.start()])
-            thinking = True
-    if not thinking:
-        kept.append(text[position:])
-    return "\n".join(kept)  # a separator, so that no marker arises where a block was cut out
 
 
 def _last_tagged(text: str) -> str | None:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from evoenv.admission.source_tree import parse_source
 from evoenv.records import Dialect, Finding
 from evoenv.validation.codes import finding
 
@@ -72,7 +73,7 @@ def check_source(source: str, allowed_imports: tuple[str, ...] = ALLOWED_IMPORTS
             finding("L1.too-large", f"the source has {size:,} bytes; the limit is {MAX_SOURCE_BYTES:,}")
         ]
     try:
-        tree = ast.parse(source)
+        tree = parse_source(source)
     except SyntaxError as error:
         return SourceFacts(), [finding("L1.syntax", f"line {error.lineno}: {error.msg}")]
     except (MemoryError, RecursionError):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evoenv.environment.answers import is_thinking
 from evoenv.errors import PolicyError
 from evoenv.records import Message, Request
+from evoenv.thinking import is_thinking
 
 
 def encode_messages(tokenizer: Any, messages: Sequence[Message]) -> tuple[int, ...]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from evoenv.engines.local.draft import Draft
 from evoenv.engines.requests import check_requests, wanted_indices
-from evoenv.environment.answers import THINKING
 from evoenv.errors import PolicyError
 from evoenv.ports import Sampling
 from evoenv.records import Request, Sample
+from evoenv.thinking import THINKING
 
 if TYPE_CHECKING:
     from evoenv.engines.local.policy import LocalPolicy
