@@ -15,9 +15,10 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from evoenv.assembly import open_sandbox
+from evoenv.environment.answers import extract_answer
 from evoenv.sandbox.host import EnvironmentWorker, Limits
 from evoenv.sandbox.outcomes import Failed, Outcome
-from evoenv.thinking import drop_thinking, extract_answer
+from evoenv.thinking import drop_thinking
 
 GUEST = Path(__file__).parent / "guests" / "programs.py"
 TIME_LIMIT_S = 6.0
