@@ -23,6 +23,7 @@ CARRIED = (
     "errors.py",
     "ids.py",
     "records.py",
+    "thinking.py",
     "environment/__init__.py",
     "environment/answers.py",
     "sandbox/__init__.py",
