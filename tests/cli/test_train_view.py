@@ -53,7 +53,7 @@ def test_plain_lines_say_what_each_stage_came_to(watched):
     assert first[3] == "step 1/2  calibrated  pass rates 0.50, 0.00, 1.00, 0.50, 0.25, 0.50, 0.75"
     assert first[4] == (
         "step 1/2  decided     admitted Fresh, Second; refused 7 by validation, 1 by review, 1 too hard, "
-        "1 too easy, 1 not novel, 1 duplicate in the batch; mean reward +1.65"
+        "1 too easy, 1 not novel, 1 duplicate in the batch; mean reward +1.73"
     )
     assert first[5] == "step 1/2  solved      mean score 0.333, fully right 33%, no signal in 0% of the groups"
     assert first[6].startswith("step 1/2  rotated     pool: 4 active, 2 examples")

@@ -173,11 +173,11 @@ def test_a_scripted_run_through_the_real_loop_shows_every_fate(scripted_run: Pat
         "pool", "retired", "l1", "l2", "l3", "l4", "l5", "review", "too-hard", "too-easy", "gate", "batch-duplicate",
     }  # fmt: skip
     fresh = next(entry for entry in entries if entry["name"] == "Fresh" and entry["environment"])
-    # worked out by hand in the loop's own tests: â = .25, γ = 2.63, N = 1
+    # worked out by hand in the loop's own tests: â = .25, γ = 2.75, N = 1
     assert fresh["rate"] == 0.25
     assert fresh["quality"] == pytest.approx(0.9692, abs=1e-4)
-    assert fresh["diversity"] == pytest.approx(2.63, abs=1e-4)
-    assert fresh["reward"] == pytest.approx(0.9692 + 2.63, abs=2e-4)
+    assert fresh["diversity"] == pytest.approx(2.75, abs=1e-4)
+    assert fresh["reward"] == pytest.approx(0.9692 + 2.75, abs=2e-4)
     detail = data["details"][fresh["id"]]
     assert data["sources"][detail["source"]].startswith("import random")
     assert len(detail["instances"]) == 2

@@ -46,8 +46,13 @@ def test_a_copy_without_data_files_says_what_is_missing(tmp_path: Path) -> None:
         copy = tmp_path / file.relative_to(ROOT / "src")
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(file.read_bytes())
+    # The environment of these tests may have the data files installed: look for them in another one.
+    program = (
+        "import sysconfig\nsysconfig.get_path = lambda name: 'nowhere'\n"
+        "from evoenv.review_audit.labels import shipped_folder\nshipped_folder()"
+    )
     done = subprocess.run(
-        [sys.executable, "-P", "-c", "from evoenv.review_audit.labels import shipped_folder; shipped_folder()"],
+        [sys.executable, "-P", "-c", program],
         capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path,
     )  # fmt: skip
     assert "InputError: the shipped set is not installed" in done.stderr
