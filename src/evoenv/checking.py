@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evoenv.assembly import open_sandbox
-from evoenv.environment.files import find_controller, read_controller, read_source, short
+from evoenv.environment.files import environment_files, find_controller, read_controller, read_source, short
 from evoenv.errors import InputError
 from evoenv.records import ValidationReport
 from evoenv.sandbox.host import DEFAULT_IMPORTS, Sandbox
@@ -100,16 +100,14 @@ def validate_files(
 
 
 def find_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield files as given; a folder stands for the Python files below it."""
+    """Yield files as given; a folder stands for the environment files below it, as it does everywhere else."""
     for path in paths:
         if not _is_folder(path):
             yield path
             continue
-        files = sorted(
-            file for file in path.rglob("*.py") if file.name not in ("__init__.py", "parameter_controller.py")
-        )
+        files = environment_files(path)
         if not files:
-            raise InputError(f"{short(path)} holds no Python file; give files or a folder of them")
+            raise InputError(f"{short(path)} holds no environment file (Python); give files or a folder of them")
         yield from files
 
 

@@ -42,7 +42,7 @@ def answer(request: Request, index: int) -> str:
     if found := re.search(r"Problem (\d+), (\w+)", text):
         right = {"easy": True, "hard": False, "mixed": index == 0, "long": index == 1}[found[2]]
         filler = "." * 40 if found[2] == "long" and index == 1 else ""
-        return f"{filler}<answer>{found[1] if right else 'x'}</answer>"
+        return f"{filler}<answer>{found[1] if right else -1}</answer>"
     if any(question and question in text for question, _ in QUESTIONS.values()):
         return "<answer>7</answer>" if index == 0 else "seven" if index == 1 else "<answer>8</answer>"
     return respond(request, index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -149,6 +150,24 @@ def test_dapo_oversamples_and_trains_on_no_more_than_a_step_holds(
         assert len(run.store.requests(1, "solve")) == 6
     assert summary.metrics["dapo/informative"] == 6
     assert [len(groups) for groups in policy.groups] == [2]
+
+
+def test_dapo_grades_mathematics_as_the_evaluation_does(tmp_path: Path, sandbox: Sandbox) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text(json.dumps({"problem": "Simplify the root of twelve.", "answer": "2\\sqrt{3}"}) + "\n")
+    said = ["\\sqrt{12}", "2 \\cdot 3^{1/2}", "\\sqrt{13}", "12"]
+    policy = ScriptedPolicy(lambda request, index: f"<answer>{said[index]}</answer>")
+    config = config_of(
+        "dapo",
+        tmp_path,
+        curriculum={"problems": str(path)},
+        solver={"prompts": 1, "responses_per_prompt": 4},
+        run={"steps": 1},
+    )
+    with begin(tmp_path, sandbox, config, policy) as run:
+        advance(run)
+        scores = run.store.scores(1, "solve")
+    assert [score.value for _, score in sorted(scores.items())] == [1.0, 1.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -53,9 +53,9 @@ def test_the_majority_is_the_most_frequent_answer_and_the_earliest_among_equals(
 
 
 def test_a_response_is_graded_by_its_final_answer() -> None:
-    assert grade("so <answer>0.50</answer>", "1/2").value == 1.0
-    assert grade("so <answer>0.51</answer>", "1/2").value == 0.0
-    assert not grade("1/2, surely", "1/2").format_ok
+    assert grade("so <answer>0.50</answer>", "1/2", same_answer).value == 1.0
+    assert grade("so <answer>0.51</answer>", "1/2", same_answer).value == 0.0
+    assert not grade("1/2, surely", "1/2", same_answer).format_ok
 
 
 # --------------------------------------------------------------------------- DAPO

@@ -23,6 +23,7 @@ from evoenv.curricula import dapo, fixed, r_zero, rlve, untrained
 from evoenv.curricula.problems import read_problems
 from evoenv.environment.sets import check_environments
 from evoenv.errors import ConfigError
+from evoenv.evaluation.mathematics import require_math_verify
 from evoenv.evolve import EVOENV
 from evoenv.stages.curriculum import Curriculum
 
@@ -60,5 +61,6 @@ def check_curriculum(config: Config) -> None:
                 "curriculum.name is dapo, which trains on a file of problems; name one: "
                 "--set curriculum.problems=FILE.jsonl"
             )
+        require_math_verify()
         fields = config.curriculum.problem_field, config.curriculum.answer_field
         read_problems(Path(config.curriculum.problems), *fields)

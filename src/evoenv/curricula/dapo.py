@@ -7,7 +7,8 @@
   Lbuf = `overlong_share` · Lmax.
 - Loss: the recipe sets one token mean, clip 0.2/0.28 and no KL; advantages and the dual clip are the trainer's.
 
-Whether a group has a signal is judged by right and wrong alone, before lengths are punished.
+Answers are graded as the evaluation grades mathematics (math-verify in the sandbox), so that a right answer is right in
+both. Whether a group has a signal is judged by right and wrong alone, before lengths are punished.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from evoenv.admission.calibration import FULLY_RIGHT
 from evoenv.curricula.problems import answer_problems, numbered, read_problems
+from evoenv.evaluation.mathematics import MathGrader
 from evoenv.records import Group
 from evoenv.stages.context import Run
 from evoenv.stages.groups import solver_groups
@@ -40,12 +42,13 @@ def collect(run: Run, step: int) -> None:
     size = needed * config.oversampling
     request_ids: set[str] = set()
     useful = batches = 0
-    while useful < needed and batches < config.max_batches:
-        batch = numbered(problems, first + batches * size, run.seed, size)
-        request_ids.update(answer_problems(run, step, dict(enumerate(batch, batches * size))))
-        batches += 1
-        # only of what this loop has asked: a stopped run may have left half of a later batch
-        useful = len(informative(run.store, step, request_ids))
+    with MathGrader(allow_degraded=run.sandbox.allow_degraded) as grader:
+        while useful < needed and batches < config.max_batches:
+            batch = dict(enumerate(numbered(problems, first + batches * size, run.seed, size), batches * size))
+            request_ids.update(answer_problems(run, step, batch, grader.same))
+            batches += 1
+            # only of what this loop has asked: a stopped run may have left half of a later batch
+            useful = len(informative(run.store, step, request_ids))
     if useful < needed:
         logger.warning(
             "step %d: %d of %d groups have a signal after %d batches; training on those", step, useful, needed, batches

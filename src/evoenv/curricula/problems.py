@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
-from evoenv.curricula.equivalence import same_answer
 from evoenv.environment.answers import extract_answer
 from evoenv.errors import InputError
 from evoenv.ids import ProblemRequestId
@@ -17,6 +18,9 @@ from evoenv.records import Request, Score, derive_seed
 from evoenv.stages.context import Run
 from evoenv.stages.sampling import ask, prompt_tokens
 from evoenv.store.store import Asked
+
+SameAnswer: TypeAlias = Callable[[str, str], bool]
+"""Tells whether an answer that was given is the expected one: (given, expected). Called on several threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ def _problem(line: str, location: str, problem_id: str, problem_field: str, answ
     return TrainingProblem(problem_id, *values)
 
 
-def answer_problems(run: Run, step: int, problems: Mapping[int, TrainingProblem]) -> list[str]:
+def answer_problems(run: Run, step: int, problems: Mapping[int, TrainingProblem], same: SameAnswer) -> list[str]:
     """Sample a group of responses to each problem, grade and store them; return the ids of the requests.
 
     The keys of `problems` number the groups of the step; a problem that is too long to be asked has no request. Asked
@@ -87,23 +91,22 @@ def answer_problems(run: Run, step: int, problems: Mapping[int, TrainingProblem]
         answers[request.id] = problem.answer
     samples = list(ask(run, step, "solved", asked))
     known = run.store.scores(step, "solve")
-    run.store.add_scores(
-        step,
-        {
-            (sample.request_id, sample.index): grade(sample.text, answers[sample.request_id])
-            for sample in samples
-            if (sample.request_id, sample.index) not in known
-        },
-    )
+    ungraded = [sample for sample in samples if (sample.request_id, sample.index) not in known]
+    with ThreadPoolExecutor(run.sandbox.workers, thread_name_prefix="evoenv-grade") as threads:
+        scores = threads.map(lambda sample: grade(sample.text, answers[sample.request_id], same), ungraded)
+        run.store.add_scores(
+            step,
+            {(sample.request_id, sample.index): score for sample, score in zip(ungraded, scores, strict=True)},
+        )
     return list(answers)
 
 
-def grade(response: str, answer: str) -> Score:
-    """Give 1 for the right answer, however it is written; 0 for any other, and for none."""
+def grade(response: str, answer: str, same: SameAnswer) -> Score:
+    """Give 1 for the right answer, 0 for any other and for none."""
     given = extract_answer(response)
     if given is None:
         return Score(0.0, format_ok=False)
-    return Score(float(same_answer(given, answer)))
+    return Score(float(same(given, answer)))
 
 
 def numbered(problems: Sequence[TrainingProblem], first: int, seed: int, count: int) -> list[TrainingProblem]:

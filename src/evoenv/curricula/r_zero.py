@@ -214,7 +214,7 @@ def solve_admitted(run: Run, step: int, texts: Mapping[str, str | None], votes: 
         TrainingProblem(question_id, texts[question_id] or "", label_of(question_id, votes[question_id], samples))
         for question_id in choose(run.store, step, run.config.solver.prompts, run.seed)
     ]
-    request_ids = answer_problems(run, step, dict(enumerate(problems)))
+    request_ids = answer_problems(run, step, dict(enumerate(problems)), same_answer)
     with run.store.stage(step, "solved"):
         run.store.add_metrics(
             step,

@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib.util
 import re
 import tempfile
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -28,31 +30,47 @@ MAX_ANSWER = 10_000
 MAX_NESTING = 200
 """Brackets in brackets: grammars recurse."""
 
+_INTEGER = re.compile(r"[+-]?[0-9]{1,1000}", re.ASCII)
 _SPACES = re.compile(r"\s+|\\[,;:! ]|~")
 _LETTER = re.compile(r"\(?\s*(?:\\(?:text|textbf|mathrm|mathbf)\s*\{)?\s*\(?([A-Z])\)?\s*\}?\s*[).:]?")
 
 
 class MathGrader:
-    """`equivalent` may be called from many threads."""
+    """Compares answers. `equivalent` may be called from many threads; processes start with the first hard case."""
 
     def __init__(self, *, allow_degraded: bool = False, limits: Limits = LIMITS) -> None:
         require_math_verify()
-        self._folder = tempfile.TemporaryDirectory(prefix="evoenv-math-")
-        try:
-            self._sandbox = open_sandbox(limits=limits, allow_degraded=allow_degraded, runtime=self._runtime())
-        except BaseException:
-            self._folder.cleanup()
-            raise
-        self._workers = WorkerPool(self._sandbox)
+        self._allow_degraded = allow_degraded
+        self._limits = limits
+        self._opening = threading.Lock()
+        self._resources = ExitStack()
+        self._workers: WorkerPool | None = None
 
-    def _runtime(self) -> Path:
-        """The guest with the folders it imports from: the zygote's interpreter starts without any."""
+    def _open(self) -> WorkerPool:
+        """Start the processes, which takes a second or two: most answers are decided without them."""
+        with self._opening:
+            if self._workers is None:
+                with ExitStack() as stack:
+                    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evoenv-math-")))
+                    sandbox = stack.enter_context(
+                        open_sandbox(
+                            limits=self._limits,
+                            allow_degraded=self._allow_degraded,
+                            runtime=self._runtime(folder / "runtime.py"),
+                        )
+                    )
+                    self._workers = WorkerPool(sandbox)
+                    stack.callback(self._workers.close)
+                    self._resources = stack.pop_all()
+            return self._workers
+
+    def _runtime(self, path: Path) -> Path:
+        """Write the guest with the folders it imports from: the zygote's interpreter starts without any."""
         folders = []
         for name in PACKAGES:
             spec = importlib.util.find_spec(name)
             if spec is not None and spec.origin is not None:
                 folders.append(str(Path(spec.origin).parent.parent))
-        path = Path(self._folder.name) / "runtime.py"
         run_guest = (
             f"with open({str(GUEST)!r}, encoding='utf-8') as file:\n    exec(compile(file.read(), file.name, 'exec'))"
         )
@@ -60,25 +78,29 @@ class MathGrader:
         return path
 
     def equivalent(self, reference: str, answer: str) -> tuple[bool, str | None]:
-        """Whether they are the same, and why nobody can say, where nobody can."""
+        """Tell whether they are the same, and if that cannot be told, why."""
         if normalised(reference) == normalised(answer):
             return True, None
+        if _INTEGER.fullmatch(reference.strip()) and _INTEGER.fullmatch(answer.strip()):
+            return int(reference) == int(answer), None
         if _LETTER.fullmatch(reference):
             return letter_of(reference) == letter_of(answer), None
         if len(answer) > MAX_ANSWER:
             return False, f"the answer has {len(answer):,} characters; at most {MAX_ANSWER:,} are graded"
         if nesting(answer) > MAX_NESTING:
             return False, f"the answer is nested deeper than {MAX_NESTING} brackets"
-        with self._workers.worker("mathematics") as worker:
+        with self._open().worker("mathematics") as worker:
             (outcome,) = worker.call("verify", [[without_currency(reference), without_currency(answer)]])
         if not isinstance(outcome, Ok):
             return False, f"comparing it with the reference failed: {outcome.message}"
         return outcome.value is True, None
 
+    def same(self, answer: str, reference: str) -> bool:
+        """Tell whether an answer is the reference; one that cannot be compared is not."""
+        return self.equivalent(reference, answer)[0]
+
     def close(self) -> None:
-        self._workers.close()
-        self._sandbox.close()
-        self._folder.cleanup()
+        self._resources.close()
 
     def __enter__(self) -> Self:
         return self
@@ -90,6 +112,7 @@ class MathGrader:
 
 
 def require_math_verify() -> None:
+    """Refuse to go on without math-verify."""
     if importlib.util.find_spec("math_verify") is None:
         raise InputError("math_verify not found; grading mathematics needs it: pip install 'evoenv[eval]'")
 

@@ -83,7 +83,7 @@ class Sandbox:
         self.limits = limits
         self.workers = workers if workers is not None else _usable_cores()
         self._seeds = _hash_seeds(hash_seed)
-        self._allow_degraded = allow_degraded
+        self.allow_degraded = allow_degraded
         self._without = tuple(without)
         self._runtime = runtime
         self.modules = tuple(modules)
@@ -181,7 +181,7 @@ class Sandbox:
         """Refuse a sandbox that lacks its main wall, or claims a wall that does not hold."""
         if not layer_is_on("seccomp", zygote.layers):
             reason = zygote.missing.get("seccomp", "unknown")
-            if not self._allow_degraded:
+            if not self.allow_degraded:
                 raise SandboxUnavailable(
                     f"the system call filter (seccomp) is unavailable: {reason}. Without it model-written code is not "
                     "confined; `evoenv doctor` lists what is missing, --allow-degraded runs all the same"

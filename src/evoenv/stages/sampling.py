@@ -1,22 +1,23 @@
-"""Asking the policy so that nothing it said is ever lost or asked for twice."""
+"""Ask the policy for a run: samples are kept in its store as they come, and the waiting is charged to the policy."""
 
 from __future__ import annotations
 
 import json
 import threading
 import time
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from evoenv.asking import ask_for_missing
 from evoenv.errors import StoreError
 from evoenv.ports import CountsTokens, Policy, Spends
 from evoenv.prompts.generator import CHARS_PER_TOKEN
-from evoenv.records import Message, Request, Sample
+from evoenv.records import Message, Sample
 from evoenv.stages.context import Run
-from evoenv.store.store import Asked, Purpose, SampleKey, Stage
+from evoenv.store.store import Asked, Purpose, Stage
 
+ADVICE = "resume the run: what was given is kept"
 SPENDING = "spending"
 SPENDING_KEPT_EVERY_S = 1.0
 """A killed run forgets at most what was spent in this time; a write per answer would cost more than it saves."""
@@ -32,7 +33,7 @@ def prompt_tokens(run: Run, messages: Sequence[Message]) -> int:
 
 
 def tokens_for(policy: Policy, messages: Sequence[Message]) -> int:
-    """How long a prompt is for this policy; a fair guess where the policy cannot say."""
+    """Count the tokens of a prompt for this policy; guess from its bytes if the policy cannot say."""
     if isinstance(policy, CountsTokens):
         with _COUNTING:
             return policy.prompt_tokens(messages)
@@ -40,11 +41,7 @@ def tokens_for(policy: Policy, messages: Sequence[Message]) -> int:
 
 
 def ask(run: Run, step: int, stage: Stage, asked: Sequence[Asked]) -> Iterator[Sample]:
-    """Every sample of every request: first those that were kept before a stop, then the rest as they finish.
-
-    A request that is only half answered says which samples are still wanted; a policy that draws all of them again
-    does no harm, since what is kept stays.
-    """
+    """Yield every sample of every request: first those that were kept before a stop, then the rest as they finish."""
     if not asked:
         return
     run.store.add_requests(step, asked)
@@ -56,14 +53,9 @@ def ask(run: Run, step: int, stage: Stage, asked: Sequence[Asked]) -> Iterator[S
         if key in kept:
             done += 1
             yield kept[key]
-    missing = [_rest(item.request, kept) for item in asked]
-    requests = [request for request in missing if request is not None]
-    if not requests:
-        return
     kept_at = time.monotonic()
-    for sample in _timed(run, run.policy.sample(requests)):
-        if (sample.request_id, sample.index) in kept:
-            continue
+    requests = [item.request for item in asked]
+    for sample in ask_for_missing(lambda missing: _timed(run, run.policy.sample(missing)), requests, kept, ADVICE):
         run.store.add_sample(step, sample)
         if time.monotonic() - kept_at > SPENDING_KEPT_EVERY_S:
             keep_spending(run)
@@ -98,14 +90,6 @@ def _spending_before(directory: Path) -> Any:
         raise StoreError(
             f"{path} says what the run has spent and cannot be read: {error}; mend it, or delete it to count from 0"
         ) from error
-
-
-def _rest(request: Request, kept: Container[SampleKey]) -> Request | None:
-    """Return a request for the samples that are still missing, or None if all are stored."""
-    left = tuple(index for index in range(request.count) if (request.id, index) not in kept)
-    if len(left) == request.count:
-        return request
-    return replace(request, wanted=left) if left else None
 
 
 def _timed(run: Run, samples: Iterator[Sample]) -> Iterator[Sample]:

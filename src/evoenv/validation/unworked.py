@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from evoenv.admission.source_tree import parse_source
 from evoenv.records import Finding
 from evoenv.validation.codes import finding
 from evoenv.validation.forms import items_of
@@ -185,9 +186,13 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 def value_of(text: str) -> float | None:
-    """The value of plain arithmetic over small numbers; None for anything else."""
+    """Return the value of plain arithmetic over small numbers; None for anything else."""
     try:
-        value = _value(ast.parse(text.replace("×", "*").replace("÷", "/"), mode="eval").body)
+        match parse_source(text.replace("×", "*").replace("÷", "/").strip()).body:
+            case [ast.Expr(expression)]:
+                value = _value(expression)
+            case _:
+                return None
     except (SyntaxError, ValueError, ZeroDivisionError, OverflowError, RecursionError, MemoryError):
         return None
     return value if math.isfinite(value) else None
