@@ -202,5 +202,5 @@ CODES: dict[str, tuple[str, str]] = {
 
 
 def finding(code: str, message: str, replay: Replay | None = None) -> Finding:
-    """A finding with its code's hint; the message says what was seen and what was expected."""
+    """Make a finding with its code's hint; the message says what was seen and what was expected."""
     return Finding(code, message, CODES[code][1], replay)

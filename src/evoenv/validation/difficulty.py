@@ -35,7 +35,7 @@ _WORD = re.compile(r"[A-Za-z]{2,}|[^\sA-Za-z0-9]")
 
 
 def check_difficulty_matters(evidence: Evidence) -> list[Finding]:
-    """Some feature, or the vocabulary of the prompts, must follow the level."""
+    """Check that some feature, or the vocabulary of the prompts, follows the level."""
     levels = [level for level in evidence.levels if evidence.at_level(level)]
     if len(levels) < 2:
         return []
@@ -52,7 +52,7 @@ def check_difficulty_matters(evidence: Evidence) -> list[Finding]:
 
 
 def _ends(evidence: Evidence, levels: Sequence[int]) -> list[Drawn]:
-    """Further instances of the lowest and the highest level, as many as a second or so allows."""
+    """Draw further instances of the lowest and the highest level, as many as about a second allows."""
     ends = (levels[0], levels[-1])
     dearest = max(evidence.cost.get(level, 0.0) for level in ends)
     count = min(END_INSTANCES, int(1.0 / max(dearest, 1e-4)))
@@ -62,7 +62,7 @@ def _ends(evidence: Evidence, levels: Sequence[int]) -> list[Drawn]:
 
 
 def _follows_level(drawn: Sequence[Drawn]) -> bool:
-    """Whether some feature or word of these instances follows the level."""
+    """Return whether some feature or word of these instances follows the level."""
     if len({instance.difficulty for instance in drawn}) < 2:
         return False
     views = [View.of(instance) for instance in drawn]
@@ -77,7 +77,7 @@ def _follows_level(drawn: Sequence[Drawn]) -> bool:
 
 
 def _bounded(value: float) -> float:
-    """An integer of any size as a float."""
+    """Convert a number to a float; integers beyond the float's range become ±1e300."""
     return float(value) if abs(value) < 1e300 else (1e300 if value > 0 else -1e300)
 
 
@@ -86,7 +86,7 @@ def _magnitude(value: float) -> float:
 
 
 def _numbers(value: Any) -> Iterable[float]:
-    """Every number inside an encoded value, and the size of its texts."""
+    """Yield every number inside an encoded value, and the length of its texts."""
     stack = [value]
     while stack:
         part = stack.pop()
@@ -123,7 +123,7 @@ class View:
         )
 
     def features(self, skipped: frozenset[str] = frozenset()) -> dict[str, float]:
-        """Sizes, counts and magnitudes of prompt, latent and answer; words of the prompt; single numbers."""
+        """Compute sizes, counts and magnitudes of prompt, latent and answer; words of the prompt; single numbers."""
         shown = [value for place, value in enumerate(self.shown) if f"shown {place}" not in skipped]
         kept = {key: value for key, value in self.latent.items() if f"latent {key}" not in skipped}
         latent = list(_numbers(list(kept.values())))
@@ -151,7 +151,7 @@ class View:
 
 
 def label_slots(views: Sequence[View]) -> frozenset[str]:
-    """Places that always repeat the level ("[Difficulty 3]", z["level"]): they show it, they do not use it."""
+    """Find the slots that always repeat the level ("[Difficulty 3]", z["level"]): they show it, they do not use it."""
     slots: set[str] = set()
     for offset in (0, 1):
         for place in range(POSITIONS):
@@ -167,7 +167,7 @@ def label_slots(views: Sequence[View]) -> frozenset[str]:
 
 
 def ranks(values: Sequence[float]) -> list[float]:
-    """Ranks from 1, ties sharing their mean."""
+    """Rank values from 1; ties share their mean rank."""
     order = sorted(range(len(values)), key=values.__getitem__)
     result = [0.0] * len(values)
     start = 0
@@ -182,7 +182,7 @@ def ranks(values: Sequence[float]) -> list[float]:
 
 
 def correlation(left: Sequence[float], right: Sequence[float]) -> float:
-    """Pearson's; 0 where one side is constant. On ranks it is Spearman's."""
+    """Compute Pearson's correlation; 0 if one side is constant. On ranks it is Spearman's."""
     mean_left, mean_right = math.fsum(left) / len(left), math.fsum(right) / len(right)
     product = math.fsum((x - mean_left) * (y - mean_right) for x, y in zip(left, right, strict=True))
     scale = math.fsum((x - mean_left) ** 2 for x in left) * math.fsum((y - mean_right) ** 2 for y in right)
@@ -190,7 +190,7 @@ def correlation(left: Sequence[float], right: Sequence[float]) -> float:
 
 
 def ks_distance(left: Sequence[float], right: Sequence[float]) -> float:
-    """The greatest gap between two empirical distribution functions."""
+    """Return the greatest gap between two empirical distribution functions."""
     a, b, i, j, gap = sorted(left), sorted(right), 0, 0, 0.0
     for point in sorted({*left, *right}):
         while i < len(a) and a[i] <= point:
@@ -225,8 +225,10 @@ def _some_feature_follows(rows: Sequence[dict[str, float]], levels: Sequence[int
 
 
 def _shapes_same_draws(evidence: Evidence, levels: Sequence[int]) -> bool:
-    """Whether the same random numbers make another prompt at another level: then the level works in a hidden way,
-    such as bringing two numbers closer together. A level that only stirs the random numbers changes the draws.
+    """Return whether the same random numbers make another prompt at another level.
+
+    If they do, the level works in a hidden way, such as bringing two numbers closer together. A level that only stirs
+    the random numbers changes the draws.
     """
     seeds = [instance.seed for instance in evidence.drawn[:8]]
     keys = [(seed, level) for level in (levels[0], levels[-1]) for seed in seeds]
@@ -253,7 +255,7 @@ def _shapes_same_draws(evidence: Evidence, levels: Sequence[int]) -> bool:
 
 
 def _answers_differ(evidence: Evidence, levels: Sequence[int]) -> bool:
-    """Whether one seed has another answer at another level: a level that is only announced changes none."""
+    """Return whether one seed has another answer at another level: a level that is only announced changes none."""
     seeds = [instance.seed for instance in evidence.drawn[:8]]
     items = [[seed, level] for level in (levels[0], levels[-1]) for seed in seeds]
     outcomes = evidence.call("instances", items)

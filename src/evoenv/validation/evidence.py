@@ -22,7 +22,7 @@ MACHINE_PATIENCE = 20.0
 """A layer's wall clock, in multiples of its CPU time. A machine that is slower than that gives no verdict."""
 SHALLOW_LEVELS = (0, 1, 2, 3, 4, 5)
 DEEP_LEVELS = (6, 8, 10)
-"""Where growth that breaks the time limit shows; only a few seeds each, because they may be dear."""
+"""Levels at which growth that breaks the time limit shows; few seeds each, because they may be expensive."""
 
 
 class Caller(Protocol):
@@ -56,7 +56,7 @@ OpenWorker = Callable[..., Caller]
 
 
 def canonical(value: Any) -> str:
-    """A comparable text of an encoded value."""
+    """Serialise an encoded value to a text that can be compared."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -136,7 +136,7 @@ class Evidence:
         worker: Caller | None = None,
         stop_on_death: bool = True,
     ) -> Sequence[Outcome]:
-        """A call into the worker that ends with the layer's time. Raises MachineTooSlow if the machine is to blame."""
+        """Call the worker within the layer's time. Raise MachineTooSlow if the machine is to blame."""
         outcomes = (worker or self.worker).call(
             op,
             items,
@@ -157,7 +157,7 @@ class Evidence:
         return self.cost.get(instance.difficulty, 0.0)
 
     def spread(self, count: int, seconds: float = float("inf")) -> list[Drawn]:
-        """About `count` instances, evenly over the levels, that together take about `seconds` to make again."""
+        """Choose about `count` instances, evenly over the levels, that together take about `seconds` to make again."""
         by_level = [self.at_level(level) for level in self.levels]
         chosen: list[Drawn] = []
         for round_ in range(max((len(row) for row in by_level), default=0)):
@@ -171,10 +171,10 @@ class Evidence:
 
 
 def seed_for(purpose: str, index: int) -> int:
-    """Seeds that look like those of training: hashed, of any size.
+    """Derive a seed that looks like those of training: hashed, of any size.
 
-    The lowest level also gets 0 and 1, which people try first. Other levels do not: the same seed at every level
-    would make nine instances look like nine, where they are one.
+    The lowest level also gets 0 and 1, which people try first. Other levels do not: the same seed at every level would
+    count as nine instances, but may be only one.
     """
     if purpose == "level-0" and index < 2:
         return index

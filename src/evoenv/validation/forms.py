@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 Render = Callable[[Any], str | None]
-"""Writes an answer in one form; None where the form does not fit the value."""
+"""Writes an answer in one form; None if the form does not fit the value."""
 
 
 def scalar_text(value: Any) -> str:
@@ -17,7 +17,7 @@ def scalar_text(value: Any) -> str:
 
 
 def plain_text(value: Any) -> str:
-    """The first form to try: text as it is, sequences joined by spaces, the rest by str()."""
+    """Write a value in the form to try first: text as it is, sequences joined by spaces, the rest by str()."""
     items = items_of(value)
     if items is not None and not any(isinstance(item, list | tuple | dict | set) for item in items):
         return " ".join(scalar_text(item) for item in items)
@@ -92,7 +92,7 @@ def _as_list(value: Any) -> str | None:
 
 
 def _clock(separator: str) -> Render:
-    """Numbers of two digits: 07:05."""
+    """Make a form that writes numbers with two digits: 07:05."""
 
     def render(value: Any) -> str | None:
         items = items_of(value)
@@ -174,7 +174,7 @@ FORMS: tuple[Render, ...] = (
 
 
 def _part(index: int, form: Render) -> Render:
-    """A form of one part of a compound reference such as (best value, items) or {"value": …, "items": …}."""
+    """Make a form of one part of a compound reference such as (best value, items) or {"value": …, "items": …}."""
 
     def render(value: Any) -> str | None:
         parts = list(value.values()) if isinstance(value, dict) else items_of(value)

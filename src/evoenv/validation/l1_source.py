@@ -46,7 +46,7 @@ FORBIDDEN_NAMES = frozenset(
     "__builtins__ __loader__ __spec__ copyright credits license".split()
 )
 NEVER_BOUND = frozenset("eval exec compile __import__ __builtins__".split())
-"""Not excused even where the source rebinds them."""
+"""Not excused even if the source rebinds them."""
 HARMLESS_DUNDERS = frozenset(
     "__init__ __name__ __doc__ __len__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __str__ __repr__ __iter__ "
     "__next__ __contains__ __getitem__ __setitem__ __add__ __sub__ __mul__ __mod__ __floordiv__ __neg__ __bool__ "
@@ -64,7 +64,7 @@ class SourceFacts:
 
 
 def check_source(source: str, allowed_imports: tuple[str, ...] = ALLOWED_IMPORTS) -> tuple[SourceFacts, list[Finding]]:
-    """The class and dialect found, and every finding of the layer."""
+    """Return the class and dialect of a source, and every finding of the layer."""
     if not source.strip():
         return SourceFacts(), [finding("L1.no-code", "the source is empty; expected one environment class")]
     size = len(source.encode("utf-8", "replace"))
@@ -92,7 +92,7 @@ def check_source(source: str, allowed_imports: tuple[str, ...] = ALLOWED_IMPORTS
 
 
 def _ancestry(cls: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[ast.ClassDef]:
-    """The class and its ancestors in the same file, each once, nearest first."""
+    """Return the class and its ancestors in the same file, each once, nearest first."""
     seen = {cls.name: cls}
     waiting = [cls]
     while waiting:
@@ -104,7 +104,7 @@ def _ancestry(cls: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[ast.C
 
 
 def _methods(cls: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> dict[str, ast.FunctionDef]:
-    """The class's methods by name, those of base classes in the same file included."""
+    """Collect the class's methods by name, those of base classes in the same file included."""
     found: dict[str, ast.FunctionDef] = {}
     for ancestor in _ancestry(cls, classes):
         for node in ancestor.body:
@@ -128,7 +128,7 @@ def _is_abstract(method: ast.FunctionDef) -> bool:
 
 
 def check_class(tree: ast.Module) -> tuple[SourceFacts, list[Finding]]:
-    """Exactly one environment class with all methods, in one of the three dialects."""
+    """Check that there is exactly one environment class with all methods, in one of the three dialects."""
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     parents = {name for cls in classes.values() for name in _base_names(cls) & classes.keys()}
     environments = [
@@ -163,7 +163,7 @@ def _argument_names(method: ast.FunctionDef) -> list[str]:
 
 
 def _positional_range(method: ast.FunctionDef) -> tuple[int, float]:
-    """How few and how many arguments fit, `self` not counted (static methods have none)."""
+    """Return the fewest and the most arguments that fit, `self` not counted (static methods have none)."""
     static = any(isinstance(node, ast.Name) and node.id == "staticmethod" for node in method.decorator_list)
     count = len(_argument_names(method)) - (0 if static else 1)
     fewest = max(0, count - len(method.args.defaults))
@@ -171,7 +171,7 @@ def _positional_range(method: ast.FunctionDef) -> tuple[int, float]:
 
 
 def recognise_statically(methods: dict[str, ast.FunctionDef]) -> Dialect | None:
-    """The dialect by signatures: the same rule that the worker applies to the loaded class."""
+    """Recognise the dialect by signatures: the same rule that the worker applies to the loaded class."""
     span = {name: _positional_range(methods[name]) for name in METHODS}
 
     def accepts(name: str, count: int) -> bool:
@@ -196,7 +196,7 @@ def recognise_statically(methods: dict[str, ast.FunctionDef]) -> Dialect | None:
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[int, str, tuple[str, ...], int]]:
-    """(line, module, imported names, relative level) of every import statement."""
+    """Yield (line, module, imported names, relative level) of every import statement."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -229,7 +229,7 @@ def _imported_modules(tree: ast.Module) -> set[str]:
 
 
 def _bound_names(tree: ast.Module) -> set[str]:
-    """Names that the source binds itself: a variable called `open` or `input` is not the builtin."""
+    """Collect the names that the source binds itself: a variable called `open` or `input` is not the builtin."""
     bound: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -242,7 +242,7 @@ def _bound_names(tree: ast.Module) -> set[str]:
 
 
 def _is_inside(module: str, name: str) -> bool:
-    """Whether a module's attribute is none of its public names: `random._os`, `typing.sys`."""
+    """Return whether a module's attribute is not one of its public names: `random._os`, `typing.sys`."""
     known = module in ALLOWED_IMPORTS and (module, name) != ("collections", "abc")
     borrowed = known and name in sys.stdlib_module_names and name != module
     return name.startswith("_") or borrowed
@@ -253,7 +253,7 @@ def _is_dunder(name: str) -> bool:
 
 
 def check_names(tree: ast.Module) -> list[Finding]:
-    """Names and attributes that no environment needs, one finding for each place."""
+    """Report names and attributes that no environment needs, one finding for each occurrence."""
     modules = _imported_modules(tree)
     forbidden = FORBIDDEN_NAMES - (_bound_names(tree) - NEVER_BOUND)
     findings: list[Finding] = []

@@ -1,7 +1,7 @@
 """L2: the class loads, and generate → render → parse → score runs on every seed and level tried.
 
-A crash on one seed in twenty must show: a cheap candidate is drawn hundreds of times. A dear one is drawn
-less often, but never less than twice at each level, so that growth which breaks the limit is seen.
+A crash on one seed in twenty must show: a cheap candidate is drawn hundreds of times. An expensive one is
+drawn less often, but never less than twice at each level, so that growth which breaks the limit is seen.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_EVIDENCE = 24_000_000
 """Characters that all instances together may take: the host keeps them while it judges."""
 SURE = 32
 LEVEL_SECONDS = 0.6
-"""CPU time that further seeds of one level may take: dear levels get fewer."""
+"""CPU time that further seeds of one level may take: expensive levels get fewer."""
 
 
 def check_execution(evidence: Evidence) -> list[Finding]:
@@ -102,7 +102,7 @@ def _draw_level(evidence: Evidence, level: int, indices: range) -> list[tuple[in
 
 
 def _failure_findings(failures: list[tuple[int, Failed]], tried: int, level: int) -> list[Finding]:
-    """One finding for each kind of failure, with a seed that shows it."""
+    """Make one finding for each kind of failure, with a seed that shows it."""
     seen: dict[str, Finding] = {}
     crashes = [failure for _, failure in failures if failure.kind != "aborted"]
     for seed, failure in failures:
@@ -121,7 +121,7 @@ def _failure_findings(failures: list[tuple[int, Failed]], tried: int, level: int
 
 
 def failure_code(failure: Failed) -> str:
-    """The L2 code of a failed call."""
+    """Return the L2 code of a failed call."""
     by_kind = {"timeout": "L2.too-slow", "memory": "L2.memory", "oversize": "L2.memory"}
     if failure.kind in by_kind:
         return by_kind[failure.kind]
@@ -151,7 +151,7 @@ def _shape_findings(fresh: list[Drawn]) -> list[Finding]:
 
 
 def check_roundtrip(evidence: Evidence) -> list[Finding]:
-    """An instance that was encoded and decoded must render and score as before."""
+    """Check that an instance that was encoded and decoded renders and scores as before."""
     chosen = evidence.spread(len(evidence.levels) * 2, seconds=1.0)
     items: list[Any] = [[drawn.seed, drawn.difficulty, plain_text(drawn.answer)] for drawn in chosen]
     for drawn, outcome in zip(chosen, evidence.call("roundtrip", items), strict=True):
@@ -173,13 +173,13 @@ def check_roundtrip(evidence: Evidence) -> list[Finding]:
 
 
 def _renders_surely(evidence: Evidence, drawn: Drawn) -> bool:
-    """Whether the prompt is always the same without storage: a few renderings may agree by chance."""
+    """Return whether the prompt is always the same without storage: a few renderings may agree by chance."""
     outcomes = evidence.call("instances", [list(drawn.key)] * SURE)
     return all(not isinstance(outcome, Failed) and outcome.value[0] == drawn.prompt for outcome in outcomes)
 
 
 def _follows_hashes(evidence: Evidence, drawn: Drawn) -> bool:
-    """Whether an interpreter with another hash seed renders another prompt."""
+    """Return whether an interpreter with another hash seed renders another prompt."""
     twin = evidence.open_worker(twin=True)
     try:
         (outcome,) = evidence.call("instances", [list(drawn.key)], worker=twin)

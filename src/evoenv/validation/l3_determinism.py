@@ -16,11 +16,11 @@ from evoenv.validation.evidence import Caller, Drawn, Evidence, canonical
 
 REPEATED = 45
 REPEAT_SECONDS = 1.5
-"""What one repetition may cost: dear candidates are repeated on fewer instances."""
+"""What one repetition may cost: expensive candidates are repeated on fewer instances."""
 
 
 def check_determinism(evidence: Evidence) -> list[Finding]:
-    """Every way of repeating the draw; stops at the first that differs, with all that differs in it."""
+    """Repeat the draws in every way; stop at the first that differs, and report all that differs in it."""
     chosen = evidence.spread(REPEATED, seconds=REPEAT_SECONDS)
     # Backwards: what the first draw of a level left behind (a cache, a counter) must meet another first draw.
     findings = check_same_process(evidence, chosen[::-1])
@@ -58,20 +58,20 @@ def _differences(
 
 
 def _excerpt(before: str, after: str) -> str:
-    """The two texts from where they part."""
+    """Quote both texts from shortly before their first difference."""
     start = next((i for i, (x, y) in enumerate(zip(before, after, strict=False)) if x != y), 0)
     start = max(0, start - 15)
     return f"first …{before[start : start + 50]!r}, then …{after[start : start + 50]!r}"
 
 
 def check_same_process(evidence: Evidence, chosen: Sequence[Drawn]) -> list[Finding]:
-    """Again, after everything else was generated in between."""
+    """Repeat the draws in the same process, after everything else was generated in between."""
     found = _differences(evidence, evidence.worker, chosen)
     return [finding(f"L3.{part}-unstable", f"repeated in the same process: {seen}") for part, seen in found.items()]
 
 
 def check_other_process(evidence: Evidence, chosen: Sequence[Drawn]) -> list[Finding]:
-    """In a second interpreter with another hash seed and another memory layout."""
+    """Repeat the draws in a second interpreter with another hash seed and another memory layout."""
     twin = evidence.open_worker(twin=True)
     try:
         found = _differences(evidence, twin, chosen)
@@ -95,7 +95,7 @@ def check_other_process(evidence: Evidence, chosen: Sequence[Drawn]) -> list[Fin
 
 
 def check_shared_object(evidence: Evidence, chosen: Sequence[Drawn]) -> list[Finding]:
-    """On one object that generates everything, in an order that mixes levels, some instances twice."""
+    """Repeat the draws on one object that generates everything, in an order that mixes levels, some instances twice."""
     found = _differences(evidence, evidence.worker, [*chosen, *chosen[::-3]], {"shared": True})
     return [
         finding("L3.hidden-state", f"on an object that generated other instances before, the {part} differs: {seen}")

@@ -30,7 +30,7 @@ COUNTERFACTUAL_SECONDS = 3.0
 
 
 def check_variation(evidence: Evidence) -> list[Finding]:
-    """Every check of the layer; their findings together."""
+    """Run every check of the layer and return their findings together."""
     findings = check_prompts_vary(evidence.drawn) or check_space(evidence)
     findings += check_answers_vary(evidence.drawn)
     findings += check_difficulty_matters(evidence)
@@ -76,14 +76,14 @@ def check_answers_vary(drawn: Sequence[Drawn]) -> list[Finding]:
 
 
 def accepts(evidence: Evidence, instance: Drawn, answer: Any) -> bool:
-    """Whether the instance's scorer takes another reference as fully right (several valid answers)."""
+    """Return whether the instance's scorer takes another reference as fully right (several valid answers)."""
     texts = dict.fromkeys(text for form in FORMS + PART_FORMS if (text := form(answer)) is not None)
     outcomes = evidence.call("score", [[*instance.key, text] for text in texts], stop_on_death=False)
     return any(isinstance(outcome, Ok) and outcome.value >= 1.0 for outcome in outcomes)
 
 
 def check_equal_prompts(evidence: Evidence) -> list[Finding]:
-    """Among the instances at hand: equal prompts must have answers that each other's scorer accepts."""
+    """Check that instances at hand with equal prompts have answers that each other's scorer accepts."""
     by_prompt: defaultdict[str, list[Drawn]] = defaultdict(list)
     for instance in evidence.drawn:
         by_prompt[instance.prompt].append(instance)
@@ -103,7 +103,7 @@ def check_equal_prompts(evidence: Evidence) -> list[Finding]:
 
 
 def _counterfactual_instances(evidence: Evidence) -> list[Drawn]:
-    """A few of low levels, and one of each of the two highest: long lists are cut short only there."""
+    """Choose a few instances of low levels, and one of each of the two highest: long lists are cut short only there."""
     shallow = [level for level in evidence.levels if level <= 3] or list(evidence.levels[:1])
     deep = [level for level in evidence.levels[-2:] if level not in shallow]
     return [row[0] for level in [*shallow[-COUNTERFACTUAL_INSTANCES:], *deep] if (row := evidence.at_level(level))]

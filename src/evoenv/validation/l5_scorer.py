@@ -7,8 +7,8 @@ behaviour, not by name:
 - *compare*: only answer and reference matter (another instance with the same reference scores alike).
   Any changed value that still scores 1 is a fault.
 - *verify*: the instance matters: other answers may be valid, so changed answers are judged by their share.
-- *graded* (either of the above): some answer scores strictly between 0 and 1. Then "less than 1" is asked
-  where *exact* scorers must give 0.
+- *graded* (either of the above): some answer scores strictly between 0 and 1. Then wrong answers must score less
+  than 1; *exact* scorers must give them 0.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Family:
 
 
 def check_scorer(evidence: Evidence) -> tuple[Family | None, list[Finding]]:
-    """The scorer's family and every finding of the layer."""
+    """Return the scorer's family and every finding of the layer."""
     chosen = evidence.spread(REFERENCES, seconds=2.0)
     if all(instance.full_reference for instance in chosen):
         solved, findings = check_references(evidence, chosen)
@@ -83,7 +83,7 @@ def check_scorer(evidence: Evidence) -> tuple[Family | None, list[Finding]]:
 
 
 def check_references(evidence: Evidence, chosen: Sequence[Drawn]) -> tuple[list[Solved], list[Finding]]:
-    """Each reference, written plainly, scores 1."""
+    """Check that each reference, written plainly, scores 1."""
     solved, unsolved, broken = solve(evidence, chosen)
     if broken:
         return solved, check_failures(broken)
@@ -96,7 +96,7 @@ def check_references(evidence: Evidence, chosen: Sequence[Drawn]) -> tuple[list[
 
 
 def tell_family(evidence: Evidence, solved: Sequence[Solved], wrong: WrongAnswers) -> Family:
-    """Graded by what scores were seen; comparing by swapping references between instances."""
+    """Tell the scorer's family: graded by the scores seen, comparing by swapping references between instances."""
     graded = any(probe.score is not None and 0.0 < probe.score < FULL for probe in wrong.changed + wrong.foreign)
     pairs = [(one, solved[(i + 1) % len(solved)]) for i, one in enumerate(solved)]
     pairs = [(one, other) for one, other in pairs if one.instance.answer_key != other.instance.answer_key]
@@ -113,7 +113,7 @@ def tell_family(evidence: Evidence, solved: Sequence[Solved], wrong: WrongAnswer
 
 
 def check_failures(probes: Iterable[Probe]) -> list[Finding]:
-    """The scorer never raises, hangs or dies, and stays in [0, 1]: one finding for each way it did not."""
+    """Report each way in which the scorer raised, hung, died or left [0, 1], one finding for each."""
     found: dict[str, Finding] = {}
     for probe in probes:
         if isinstance(probe.outcome, Failed):
@@ -131,7 +131,7 @@ def check_failures(probes: Iterable[Probe]) -> list[Finding]:
 
 
 def check_changed(wrong: WrongAnswers, family: Family) -> list[Finding]:
-    """A changed reference scores less than 1, and 0 where the scorer compares exactly."""
+    """Check that a changed reference scores less than 1, and 0 if the scorer compares exactly."""
     scored = [probe for probe in wrong.changed if probe.score is not None and not probe.may_be_valid]
     if family.graded:  # a ratio cannot tell a count of billions from its neighbour; nobody learns from that
         scored = [probe for probe in scored if not probe.negligible]
@@ -179,7 +179,7 @@ _TOLERANT = re.compile(r"within|toleran|error|approx|±|close|margin|off by", re
 
 
 def check_forgiven(changed: Sequence[Probe], *, verified: bool = False) -> list[Finding]:
-    """What many tasks forgive, this one may not: the prompt asks for an order, or for decimals, and neither counts.
+    """Report an order, or decimals, that the prompt asks for and the scorer does not compare; many tasks forgive these.
 
     A solution that is `verified` may be as good backwards; it is not as good in any order if it should be sorted.
     """
@@ -199,7 +199,10 @@ def check_forgiven(changed: Sequence[Probe], *, verified: bool = False) -> list[
 
 
 def check_decimals(cut: Sequence[Probe], lenient: set[tuple[int, int]]) -> list[Finding]:
-    """17.93 is not 17. A parser that picks a whole number out of any text ("17 units") is only lenient."""
+    """Check that 17.93 does not pass as 17.
+
+    A parser that picks a whole number out of any text ("17 units") is only lenient.
+    """
     for probe in cut:
         decimals = probe.kind != f"cut:{LENIENT}" and probe.score is not None and probe.score >= FULL
         if decimals and probe.instance.key not in lenient:
@@ -214,7 +217,7 @@ def check_decimals(cut: Sequence[Probe], lenient: set[tuple[int, int]]) -> list[
 
 
 def _kinds_always_accepted(scored: Sequence[Probe]) -> list[Probe]:
-    """Probes of a kind of change that never costs anything."""
+    """Return one probe of each kind of change that never costs anything."""
     by_kind: defaultdict[str, list[Probe]] = defaultdict(list)
     for probe in scored:
         by_kind[probe.kind].append(probe)
@@ -228,9 +231,9 @@ def _kinds_always_accepted(scored: Sequence[Probe]) -> list[Probe]:
 
 
 def check_flooded(flooded: Sequence[Probe], family: Family) -> list[Finding]:
-    """The right answer among others earns less than the right answer alone; nothing at all where exact.
+    """Check that the right answer among others earns less than alone, and nothing at all if the scorer is exact.
 
-    Where answers are verified, a flood may happen to be valid: it must not be so for most instances.
+    If answers are verified, a flood may happen to be valid: it must not be so for most instances.
     """
     limit = FULL if family.graded else 1e-12
     paid = [probe for probe in flooded if probe.score is not None and probe.score >= limit]
@@ -245,10 +248,10 @@ def check_flooded(flooded: Sequence[Probe], family: Family) -> list[Finding]:
 
 
 def check_malformed(wrong: WrongAnswers, family: Family, solved: Sequence[Solved]) -> list[Finding]:
-    """What is no answer earns nothing.
+    """Check that what is no answer earns nothing.
 
-    Two kinds of mercy: where answers are words, a word is at least of the right type; where answers are
-    verified, "nothing" may be a valid move, so an empty answer is a fault only where it always pays.
+    Two exceptions: if answers are words, a word is at least of the right type; if answers are verified, "nothing" may
+    be a valid move, so an empty answer is a fault only if it always pays.
     """
     right = {one.instance.key: one.text.strip() for one in solved}
     judged = [probe for probe in wrong.empty if right.get(probe.instance.key)]
@@ -276,7 +279,10 @@ def check_malformed(wrong: WrongAnswers, family: Family, solved: Sequence[Solved
 
 
 def check_consolation(wrong: WrongAnswers, family: Family) -> list[Finding]:
-    """Graded means graded: the same credit for every wrong answer only teaches the solver to say something."""
+    """Report a graded scorer that gives every wrong answer the same credit.
+
+    It only teaches the solver to say something.
+    """
     scores = [
         probe.score for probe in wrong.changed + wrong.foreign if probe.score is not None and not probe.may_be_valid
     ]
@@ -291,7 +297,7 @@ def check_consolation(wrong: WrongAnswers, family: Family) -> list[Finding]:
 
 
 def check_memory(evidence: Evidence, solved: Sequence[Solved], wrong: WrongAnswers) -> list[Finding]:
-    """The same answers in two orders, in a fresh process: each keeps its score, whatever was scored before it.
+    """Score the same answers in two orders, in a fresh process: each keeps its score, whatever was scored before it.
 
     First on one long-lived object, wrong answers before right ones; then backwards, each on a new object.
     """
@@ -325,20 +331,20 @@ UNKNOWN = "(not known)"
 
 
 def _verdict(outcome: Outcome) -> str:
-    """A score, or the error raised, as something to compare; how long a call took depends on the machine."""
+    """Write a score, or the error raised, as a text to compare; how long a call took depends on the machine."""
     if isinstance(outcome, Ok):
         return f"{round(outcome.value, 9):g}"
     return f"({outcome.error})" if outcome.kind == "exception" else UNKNOWN
 
 
 def _cheapest(evidence: Evidence, solved: Sequence[Solved], count: int) -> list[Solved]:
-    """Instances that cost little to make again, of several levels."""
+    """Choose instances of several levels that cost little to make again."""
     affordable = [one for one in solved if evidence.seconds(one.instance) < 0.1]
     return affordable[:count] or list(solved[:1])
 
 
 def check_parser(evidence: Evidence, solved: Sequence[Solved]) -> list[Finding]:
-    """`_process` turns no garbage into the reference, and reads the same text the same way each time."""
+    """Check that `_process` turns no garbage into the reference, and reads the same text the same way each time."""
     garbage = [text for text in MALFORMED if text not in ("None", "null", "[]", "{}", "()")]
     chosen = _cheapest(evidence, solved, 4)
     items = [[*one.instance.key, text] for one in chosen for text in garbage]
@@ -357,7 +363,7 @@ def check_parser(evidence: Evidence, solved: Sequence[Solved]) -> list[Finding]:
 
 
 def _check_parser_order(evidence: Evidence, texts: list[list[object]]) -> list[Finding]:
-    """The same texts forwards and backwards on the shared object."""
+    """Parse the same texts forwards and backwards on the shared object; report a text that is read differently."""
     forward = evidence.call("parse", texts, stop_on_death=False)
     backward = evidence.call("parse", texts[::-1], stop_on_death=False)[::-1]
     for text, first, second in zip(texts, forward, backward, strict=True):

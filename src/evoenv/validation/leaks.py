@@ -28,10 +28,10 @@ _ENCLOSED = re.compile(r"[(\"'`]([^()\"'`\n]{1,200})[)\"'`]")
 
 
 def check_answer_in_prompt(solved: Sequence[Solved]) -> list[Finding]:
-    """The answer stands in the prompt at a place that can be told without solving the task.
+    """Report an answer that stands in the prompt at a place that can be told without solving the task.
 
-    An answer that merely occurs is fine (the k-th smallest of a list is in the list). It is a leak where the
-    same words always stand right before it.
+    An answer that merely occurs is fine (the k-th smallest of a list is in the list). It is a leak if the same words
+    always stand right before it.
     """
     considered = [one for one in solved if one.text.strip()]
     texts = Counter(one.text for one in considered)
@@ -54,7 +54,7 @@ def check_answer_in_prompt(solved: Sequence[Solved]) -> list[Finding]:
 
 
 def _contexts(prompt: str, answer: str) -> set[str]:
-    """The words right before each place where the answer stands alone."""
+    """Collect the words right before each place where the answer stands alone."""
     contexts: set[str] = set()
     start = prompt.find(answer)
     for _ in range(OCCURRENCES):
@@ -73,7 +73,7 @@ def _contexts(prompt: str, answer: str) -> set[str]:
 
 
 def _always_after(context: str, written: Sequence[tuple[Solved, str]], total: int) -> bool:
-    """What follows the first or the last occurrence of these words is the answer, nearly always."""
+    """Return whether the answer nearly always follows the first, or the last, occurrence of these words."""
     for locate in (str.find, str.rfind):
         hits = 0
         for one, text in written:
@@ -97,7 +97,7 @@ def _number_at(index: int) -> Shortcut:
 
 
 def _longest_list(prompt: str, numbers: list[str]) -> str | None:
-    """The longest row of numbers, as it stands: right where order is not checked, or nothing is asked."""
+    """Return the longest row of numbers as it stands: right if order is not checked, or nothing is asked."""
     longest: list[str] = []
     row: list[str] = []
     end = -1
@@ -167,7 +167,7 @@ SHORTCUTS: dict[str, Shortcut] = {
 
 
 def check_shortcuts(evidence: Evidence, solved: Sequence[Solved]) -> list[Finding]:
-    """One cheap rule over the prompt's numbers, or one constant, must not solve the task."""
+    """Check that no cheap rule over the prompt's numbers, and no constant, solves the task."""
     chosen = [one for one in solved if one.instance.difficulty >= 1] or list(solved)
     if len(chosen) < MIN_INSTANCES:
         return []
@@ -189,7 +189,7 @@ def check_shortcuts(evidence: Evidence, solved: Sequence[Solved]) -> list[Findin
 def _shares(
     evidence: Evidence, solved: Sequence[Solved], rules: Sequence[str], constants: dict[str, str]
 ) -> dict[str, float]:
-    """The share of instances that each rule solves."""
+    """Compute the share of instances that each rule solves."""
     rows: list[tuple[Drawn, str, str, bool, str]] = []
     for one in solved:
         numbers = [text for text in _NUMBER.findall(one.instance.prompt[:READ]) if len(text) < 200]
@@ -205,7 +205,7 @@ def _shares(
 
 
 def _common_answers(solved: Sequence[Solved]) -> list[str]:
-    """Answers that may be right everywhere: the most frequent ones, and what lazy solvers say."""
+    """List answers that may be right everywhere: the most frequent ones, and what lazy solvers say."""
     counts: defaultdict[str, int] = defaultdict(int)
     for one in solved:
         counts[one.text] += 1

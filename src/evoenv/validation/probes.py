@@ -78,7 +78,7 @@ def score(evidence: Evidence, items: Sequence[Planned], **args: Any) -> list[Pro
 
 
 def _negligible(answer: Any, text: str) -> bool:
-    """Whether a number was changed by less than a billionth of itself."""
+    """Return whether a number was changed by less than a billionth of itself."""
     number = str(answer).strip()
     if not 10 <= len(number) <= 4000 or len(text) > 4000 or not (_WHOLE.fullmatch(number) and _WHOLE.fullmatch(text)):
         return False
@@ -194,7 +194,7 @@ class WrongAnswers:
 def wrong_answers(
     evidence: Evidence, solved: Sequence[Solved], options: Sequence[str], further: Sequence[Planned] = ()
 ) -> WrongAnswers:
-    """Every wrong answer that the instances at hand suggest, and those planned elsewhere, scored in one batch."""
+    """Score, in one batch, every wrong answer that the instances at hand suggest, and those planned elsewhere."""
     plan: list[Planned] = [row for row in further if row[2].strip()]
     for index, one in enumerate(solved):
         plan += _changed(one)
@@ -217,7 +217,7 @@ def wrong_answers(
 
 
 def _changed(one: Solved) -> list[Planned]:
-    """Variants of the value, written in the form that works."""
+    """Plan variants of the value, written in the form that works."""
     rows = []
     for variant in variants(one.value):
         text = one.form(variant.value)
@@ -229,7 +229,7 @@ def _changed(one: Solved) -> list[Planned]:
 
 
 def _foreign(one: Solved, solved: Sequence[Solved], index: int) -> list[Planned]:
-    """Right answers of other instances, of the same level where there are any."""
+    """Plan right answers of other instances, of the same level if there are any."""
     ring = [*solved[index + 1 :], *solved[:index]]
     ring.sort(key=lambda other: other.instance.difficulty != one.instance.difficulty)
     texts = dict.fromkeys(other.text for other in ring if other.text.strip() and other.text.strip() != one.text.strip())
@@ -237,14 +237,14 @@ def _foreign(one: Solved, solved: Sequence[Solved], index: int) -> list[Planned]
 
 
 def _whole_number_texts(one: Solved) -> list[Planned]:
-    """A whole number with decimals behind it, any answer with a word: parsers may forgive the word alone."""
+    """Plan a whole number with decimals behind it, and any answer with a word: parsers may forgive the word alone."""
     text = one.text.strip()
     tails = (".4", ".93", LENIENT) if _WHOLE.fullmatch(text) and len(text) <= 15 else (LENIENT,)
     return [(one.instance, f"cut:{tail}", text + tail, False, "") for tail in tails]
 
 
 def _flooded(one: Solved, options: Sequence[str]) -> list[Planned]:
-    """The right answer hidden among wrong ones: never first, never last, so that no honest parser finds it."""
+    """Plan the right answer hidden among wrong ones: never first, never last, so that no honest parser finds it."""
     text = one.text
     wrong = list(
         dict.fromkeys(rendered for v in variants(one.value) if (rendered := one.form(v.value)) and rendered.strip())
@@ -276,7 +276,7 @@ def _flooded(one: Solved, options: Sequence[str]) -> list[Planned]:
 
 
 def answer_options(solved: Sequence[Solved]) -> list[str]:
-    """The answers, where there are only a few words to choose from."""
+    """Return the answers if there are only a few words to choose from, else an empty list."""
     texts = Counter(one.text for one in solved)
     if 2 <= len(texts) <= OPTIONS_AT_MOST and not all(text.lstrip("-").isdigit() for text in texts):
         return sorted(texts)

@@ -46,7 +46,7 @@ _ESSENTIAL = frozenset(
 
 
 def plan_rivals(solved: Sequence[Solved], options: Sequence[str], drawn: Sequence[Drawn]) -> list[Planned]:
-    """Every other option, if there are only a few; the nearest other answer, if answers are decimals."""
+    """Plan every other option, if there are only a few; the nearest other answer, if answers are decimals."""
     rows: list[Planned] = []
     values = _decimal_answers(drawn)
     for one in solved:
@@ -86,7 +86,7 @@ def _nearest(one: Solved, values: dict[int, list[tuple[float, object]]]) -> obje
 
 
 def check_options(options: Sequence[Probe]) -> list[Finding]:
-    """Of a few options one is right: others must not be, unless the prompt says that they may."""
+    """Check that only one of a few options is right, unless the prompt says that several may be."""
     by_instance: defaultdict[tuple[int, int], list[Probe]] = defaultdict(list)
     for probe in options:
         if not _SEVERAL.search(probe.instance.prompt):
@@ -101,7 +101,7 @@ def check_options(options: Sequence[Probe]) -> list[Finding]:
 
 
 def check_tolerance(neighbours: Sequence[Probe], foreign: Sequence[Probe], compares: bool) -> list[Finding]:
-    """A tolerance must be narrower than the answers of different instances lie apart."""
+    """Check that a tolerance is narrower than the answers of different instances lie apart."""
     judged = [probe for probe in neighbours if probe.score is not None and not _TOLERANT.search(probe.instance.prompt)]
     paid = [probe for probe in judged if (probe.score or 0.0) >= FULL]
     if not judged or not compares:
@@ -125,7 +125,7 @@ def _differ(probe: Probe) -> bool:
 
 
 def check_unique(evidence: Evidence, solved: Sequence[Solved], probes: Sequence[Probe]) -> list[Finding]:
-    """A second solution of a task that promises one: found among the changed answers, or by a short search."""
+    """Report a second solution of a task that promises one: found among the changed answers, or by a short search."""
     promised = [one for one in solved if _UNIQUE.search(one.instance.prompt)]
     if len(promised) < FEWEST:
         return []
@@ -156,5 +156,5 @@ def check_unique(evidence: Evidence, solved: Sequence[Solved], probes: Sequence[
 
 
 def _essence(text: str) -> str:
-    """A text without what writing it differently would change."""
+    """Reduce a text to its letters and digits, so that ways of writing it do not matter."""
     return "".join(char for char in text.casefold() if char.isalnum())

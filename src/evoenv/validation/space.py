@@ -24,7 +24,7 @@ FEWEST_DRAWS = 8
 
 
 def estimate(draws: int, distinct: int) -> LevelSpace | None:
-    """The size of the space behind `distinct` different ones of `draws`; the level is filled in by the caller."""
+    """Estimate the size of the space behind `distinct` different ones of `draws`; the caller fills in the level."""
     if draws < 2:
         return None
     if distinct == draws:
@@ -43,7 +43,7 @@ def _expected(size: float, draws: int) -> float:
 
 
 def spaces(drawn: Sequence[Drawn]) -> tuple[LevelSpace, ...]:
-    """One estimate for each level that was drawn often enough."""
+    """Make one estimate for each level that was drawn often enough."""
     prompts: defaultdict[int, list[str]] = defaultdict(list)
     for instance in drawn:
         prompts[instance.difficulty].append(instance.prompt)
@@ -56,7 +56,7 @@ def spaces(drawn: Sequence[Drawn]) -> tuple[LevelSpace, ...]:
 
 
 def check_space(evidence: Evidence) -> list[Finding]:
-    """Some level must have more instances than can be learnt by heart."""
+    """Check that some level has more instances than can be learnt by heart."""
     evidence.spaces = spaces(evidence.drawn)
     counted = [space for space in evidence.spaces if len(evidence.at_level(space.level)) >= FEWEST_DRAWS]
     if not counted or any(space.at_least or space.size > 2 * MEMORISABLE for space in counted):
@@ -71,7 +71,7 @@ def check_space(evidence: Evidence) -> list[Finding]:
 
 
 def _refined(evidence: Evidence, level: int) -> LevelSpace:
-    """The estimate for one level from more draws, as many as a second or so allows."""
+    """Repeat the estimate for one level from more draws, as many as about a second allows."""
     count = min(FURTHER, int(FURTHER_SECONDS / max(evidence.cost.get(level, 0.0), 1e-4)))
     items = [[seed_for("space", index), level] for index in range(count)]
     prompts = [instance.prompt for instance in evidence.at_level(level)]

@@ -38,7 +38,7 @@ _VARIABLE = re.compile(r"(?<![A-Za-z])([a-zA-Z])(?![A-Za-z])")
 
 
 def plan_unworked(solved: Sequence[Solved]) -> list[Planned]:
-    """Both kinds of answer for a few instances, spread over the levels."""
+    """Plan both kinds of answer for a few instances, spread over the levels."""
     chosen = solved[:: max(1, len(solved) // TRIED)][:TRIED]
     rows: list[Planned] = []
     for one in chosen:
@@ -51,7 +51,7 @@ def plan_unworked(solved: Sequence[Solved]) -> list[Planned]:
 
 
 def special_numbers(one: Solved) -> Iterator[tuple[str, str]]:
-    """The answer with `nan` or `inf` in place of some or all of its numbers, if it has several."""
+    """Yield the answer with `nan` or `inf` in place of some or all of its numbers, if it has several."""
     items = items_of(one.value)
     if items is not None and len(items) > 1 and all(type(item) in (int, float) for item in items):
         for kind, changed in _replaced(len(items)):
@@ -68,7 +68,7 @@ def special_numbers(one: Solved) -> Iterator[tuple[str, str]]:
 
 
 def _replaced(count: int) -> Iterator[tuple[str, dict[int, str]]]:
-    """Which numbers of an answer become what."""
+    """Yield the ways to replace numbers of an answer: a label, and the new text by position."""
     yield "nan everywhere", dict.fromkeys(range(count), "nan")
     yield "nan first", {0: "nan"}
     yield "nan last", {count - 1: "nan"}
@@ -87,7 +87,7 @@ def _with_numbers(text: str, numbers: Sequence[re.Match[str]], changed: dict[int
 
 
 def check_special_numbers(special: Sequence[Probe], graded: bool) -> list[Finding]:
-    """What is not a number is not a right one, for any task."""
+    """Check that what is not a number never counts as a right one, for any task."""
     limit = FULL if graded else 1e-12
     for probe in special:
         if probe.score is not None and probe.score >= limit:
@@ -100,7 +100,7 @@ def check_special_numbers(special: Sequence[Probe], graded: bool) -> list[Findin
 
 
 def restated(one: Solved) -> Iterator[tuple[str, str]]:
-    """The question, or the number that it asks for, written as if it were an answer."""
+    """Yield the question, or the number that it asks for, written as if it were an answer."""
     text, prompt = one.text.strip(), one.instance.prompt[:READ]
     if len(text) > LONGEST:
         return
@@ -129,7 +129,7 @@ def _balanced(text: str) -> bool:
 
 
 def _other_numbers(text: str, prompt: str) -> Iterator[tuple[str, str]]:
-    """An expression of the same value that ignores the numbers which the prompt gives."""
+    """Yield expressions of the same value that ignore the numbers which the prompt gives."""
     value, used = value_of(text), Counter(_DIGITS.findall(text))
     if value is None or value != int(value) or not 1 < abs(value) < 10**9 or used - Counter(_DIGITS.findall(prompt)):
         return
@@ -140,7 +140,7 @@ def _other_numbers(text: str, prompt: str) -> Iterator[tuple[str, str]]:
 
 
 def _unevaluated(text: str, prompt: str) -> Iterator[tuple[str, str]]:
-    """The longest expression of the prompt in the answer's variable, as an integral and as a derivative of itself."""
+    """Yield the prompt's longest expression in the answer's variable, as an integral and as a derivative of itself."""
     names = _VARIABLE.findall(text)
     if not names:
         return
@@ -162,7 +162,7 @@ def _plain(text: str) -> str:
 
 
 def check_restated(probes: Sequence[Probe]) -> list[Finding]:
-    """The question is no answer: given back, it must not count for most instances."""
+    """Check that the question, given back as the answer, does not count for most instances."""
     by_kind: defaultdict[str, list[Probe]] = defaultdict(list)
     for probe in probes:
         by_kind[probe.kind].append(probe)

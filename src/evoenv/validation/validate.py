@@ -45,7 +45,7 @@ def validate(
     layer_seconds: float = LAYER_SECONDS,
     levels: int | None = None,
 ) -> ValidationReport:
-    """The verdict on one source. Never raises for anything that the source does.
+    """Validate one source and return the verdict. Never raises for anything that the source does.
 
     `layer_seconds` is CPU time of the source's workers, so that a busy machine does not change the verdict. Raises
     MachineTooSlow if the machine cannot provide it. `levels`: how many the environment has, if its importer knows.
@@ -108,7 +108,7 @@ def validate(
 
 
 def check_controller(source: str, allowed_imports: tuple[str, ...]) -> list[Finding]:
-    """A controller file obeys the same rules for imports and names; its class is the worker's to find."""
+    """Check that a controller file obeys the same rules for imports and names; the worker finds its class."""
     findings = check_source(source, allowed_imports)[1]
     unwanted = ("L1.no-class", "L1.missing-method", "L1.signature", "L1.several-classes")
     return [finding(one.code, f"in the controller: {one.message}") for one in findings if one.code not in unwanted]

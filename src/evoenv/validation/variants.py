@@ -23,7 +23,7 @@ NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
 def variants(value: Any) -> list[Variant]:
-    """Wrong answers near a right one, as values of the same shape (to be written in the same form)."""
+    """List wrong answers near a right one, as values of the same shape (to be written in the same form)."""
     if isinstance(value, bool):
         return [Variant("negated", not value)]
     if isinstance(value, int):
@@ -58,7 +58,7 @@ def variants(value: Any) -> list[Variant]:
 
 
 def _symbol_variants(text: str) -> list[Variant]:
-    """A word over a few symbols (bits, moves, brackets) with one of them exchanged for another of the same word."""
+    """Exchange one symbol of a word over a few symbols (bits, moves, brackets) for another of the same word."""
     symbols = sorted(set(text))
     if not 2 <= len(symbols) <= 4 or len(text) < 3 or any(symbol.isspace() or symbol == "." for symbol in symbols):
         return []
@@ -111,13 +111,13 @@ _OPPOSITES = {"yes": "no", "no": "yes", "true": "false", "false": "true", "valid
 
 
 def made_of_numbers(text: str) -> bool:
-    """Whether at least half of a text's characters belong to numbers."""
+    """Return whether at least half of a text's characters belong to numbers."""
     digits = sum(len(number) for number in NUMBER.findall(text))
     return digits > 0 and digits * 2 >= len(text.replace(" ", "").replace("\n", ""))
 
 
 def _shuffled(items: list[Any]) -> list[Any]:
-    """The items in an order that is neither theirs, nor backwards, nor a rotation."""
+    """Return the items in an order that is neither theirs, nor backwards, nor a rotation."""
     return [*items[1::2], *items[::2][::-1]]
 
 
@@ -126,7 +126,7 @@ _LOOSE = ("extra", "dropped")
 
 
 def _numeric_text_variants(text: str, numbers: list[re.Match[str]]) -> list[Variant]:
-    """A text of numbers: change, drop or add one, keeping everything between them."""
+    """Change, drop or add a number in a text of numbers, and keep everything between them."""
     result: list[Variant] = []
     for kind, index, delta in (("plus-one", 0, 1), ("last-plus-one", -1, 1), ("minus-one", len(numbers) // 2, -1)):
         match = numbers[index]
@@ -152,7 +152,7 @@ def _numeric_text_variants(text: str, numbers: list[re.Match[str]]) -> list[Vari
 
 
 def _with_order(text: str, numbers: list[re.Match[str]]) -> str:
-    """The text with its numbers in another order."""
+    """Put the numbers of a text in another order."""
     parts, end = [], 0
     for match, number in zip(numbers, _shuffled([match.group() for match in numbers]), strict=True):
         parts += [text[end : match.start()], number]
@@ -161,7 +161,7 @@ def _with_order(text: str, numbers: list[re.Match[str]]) -> str:
 
 
 def _shifted(number: str, delta: int) -> str:
-    """A number as text, changed: integers by `delta`, decimals beyond any tolerance that a task should have."""
+    """Change a number written as text: integers by `delta`, decimals beyond any tolerance that a task should have."""
     if "." in number:
         return repr(float(number) + delta * (0.06 + abs(float(number)) * 0.05))
     return str(int(number) + delta).zfill(len(number))
@@ -208,8 +208,10 @@ def _sequence_variants(items: list[Any]) -> list[Variant]:
 
 
 def _smallest_changed(items: list[Any]) -> list[Variant]:
-    """The smallest number a little larger, and one decimal for its nearest neighbour: what a tolerance over all
-    of them, or as wide as they lie apart, does not notice."""
+    """Make the smallest number a little larger, and copy a decimal's nearest neighbour over it.
+
+    A tolerance over all of them, or one as wide as they lie apart, does not notice either.
+    """
     if any(type(item) not in (int, float) for item in items):
         return []
     index = min(range(len(items)), key=lambda place: abs(items[place]))
@@ -286,7 +288,7 @@ EMPTY: tuple[str, ...] = ("", " ", "\n\n", "\t")
 
 
 def overlong() -> list[tuple[str, str]]:
-    """Answers whose length or value breaks parsers: named, because a report cannot quote them."""
+    """List answers whose length or value breaks parsers, with names, because a report cannot quote them."""
     return [
         ("5,000 nines", "9" * 5000),
         ("5,000 numbers", "7 " * 5000),
@@ -304,11 +306,11 @@ def overlong() -> list[tuple[str, str]]:
 
 
 def padded(sample: str) -> list[tuple[str, str]]:
-    """A right answer with something behind it: parsers may forgive that, but must not stumble or pay more for it."""
+    """Put something behind a right answer: parsers may forgive that, but must not stumble or pay more for it."""
     return [("spaces without end", sample + " " * 20_000 + "!")]
 
 
 def join_options(options: Iterable[str]) -> list[str]:
-    """All options at once, in the ways a model would hedge."""
+    """Join all options at once, in the ways a model would hedge."""
     listed = list(options)
     return [separator.join(listed) for separator in (" ", ", ", "\n", " or ", " and ", "/")]

@@ -36,7 +36,7 @@ def _parts(value: Any) -> int:
 
 
 def _is_encoded(value: Any) -> bool:
-    """Whether a value decodes, and to something that can be written as text."""
+    """Return whether a value decodes, and to something that can be written as text."""
     if value is None or type(value) in (bool, float) or (type(value) is int and value.bit_length() < 64):
         return True
     if _parts(value) > MAX_ANSWER_PARTS:
@@ -99,13 +99,13 @@ SHAPES: dict[str, Callable[[Any], bool]] = {
 
 
 def checked(op: str, outcome: Outcome) -> Outcome:
-    """The outcome, or a failure where its value is not of the operation's shape."""
+    """Return the outcome, or a failure if its value does not have the operation's shape."""
     if isinstance(outcome, Ok) and not SHAPES[op](outcome.value):
         return Failed("protocol", f"the result of {op} is too large, or not of the shape that an honest worker sends")
     return outcome
 
 
 def checked_description(description: dict[str, Any]) -> dict[str, Any]:
-    """What loading said, without what is not of the expected type."""
+    """Return what loading said, without entries that are not of the expected type."""
     kinds = {"class": str, "dialect": str, "template": str, "levels": int}
     return {key: value for key, value in description.items() if type(value) is kinds.get(key)}

@@ -2,7 +2,7 @@
 
 Some RLVE-Gym environments keep the best objective (`gold_answer`) but no solution that reaches it. Nothing
 can be said about a scorer that was never seen to give 1, so small instances are solved by brute force:
-subsets, permutations, and short strings, written plainly. An environment where none is found is refused.
+subsets, permutations, and short strings, written plainly. An environment without any is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_TRIES = 40_000
 
 
 def find_witnesses(evidence: Evidence, chosen: Sequence[Drawn]) -> tuple[list[Solved], list[Finding]]:
-    """Solved instances, by the gold value itself where it is the answer, else by search on the easiest."""
+    """Solve instances by the gold value itself if it is the answer, else by search on the easiest."""
     solved, unsolved, broken = solve(evidence, chosen)
     if not unsolved and not broken:
         return solved, []
@@ -63,7 +63,7 @@ def _search(evidence: Evidence, instance: Drawn) -> str | None:
 
 
 def guesses(prompt: str) -> Iterator[str]:
-    """Short answers in the usual shapes, each once."""
+    """Yield short answers in the usual shapes, each once."""
     seen: set[str] = set()
     for text in itertools.chain(_from_prompt(prompt), _shapes()):
         if text not in seen:
@@ -72,7 +72,7 @@ def guesses(prompt: str) -> Iterator[str]:
 
 
 def _from_prompt(prompt: str) -> Iterator[str]:
-    """Parts of the prompt's texts, and short rows of its numbers."""
+    """Yield parts of the prompt's texts, and short rows of its numbers."""
     words = sorted(set(re.findall(r"[A-Za-z0-9]{4,40}", prompt)), key=lambda word: (-sum(map(str.isdigit, word)), word))
     shouted = [word for word in words if word.isupper() or word.isdigit() or len(set(word)) <= 3][:4]
     for word in shouted:
@@ -83,7 +83,7 @@ def _from_prompt(prompt: str) -> Iterator[str]:
 
 
 def _partitions(items: list[int]) -> Iterator[list[list[int]]]:
-    """Every way to split items into groups."""
+    """Yield every way to split items into groups."""
     if not items:
         yield []
         return
