@@ -76,7 +76,9 @@ class Sandbox:
         runtime: Path | None = None,
         modules: Sequence[str] = (),
     ) -> None:
-        """`modules` are trusted by name beyond the allow-list: they are imported before the walls go up.
+        """Prepare a sandbox.
+
+        `modules` are trusted by name beyond the allow-list: they are imported before the walls go up.
 
         `without` leaves layers off and `runtime` replaces `guest/runtime.py`: for tests of the sandbox itself.
         """
@@ -121,7 +123,7 @@ class Sandbox:
     ) -> EnvironmentWorker:
         """Load a source in a worker of its own. A source that does not load gives a worker with a `failure`.
 
-        It may import what `allowed_imports` names: the allow-list and the trusted `modules` where None.
+        It may import what `allowed_imports` names: the allow-list and the trusted `modules` if None.
         """
         if allowed_imports is None:
             allowed_imports = (*DEFAULT_IMPORTS, *self.modules)
@@ -150,7 +152,7 @@ class Sandbox:
         self.close()
 
     def spawn(self, *, twin: bool = False) -> WorkerProcess:
-        """A bare worker with nothing loaded; restarts a zygote that has died, also one that dies meanwhile."""
+        """Start a bare worker with nothing loaded; restart a zygote that has died, also one that dies meanwhile."""
         zygote = self._zygote(twin=twin)
         try:
             process = WorkerProcess(zygote, self.limits)
@@ -211,7 +213,7 @@ class EnvironmentWorker:
         self._earlier_cpu_s = 0.0
         self._description: dict[str, Any] = {}
         self.failure: Failed | None = None
-        """Why the source does not load; None where it does."""
+        """Why the source does not load; None if it does."""
         self.restarts = 0
         """How many times a worker of this environment had to be replaced after a death."""
         self.failures: dict[int, Failed] = {}
@@ -222,7 +224,7 @@ class EnvironmentWorker:
 
     @property
     def description(self) -> dict[str, Any]:
-        """What loading said of the environment: class, dialect, template; empty where it failed."""
+        """What loading said of the environment: class, dialect, template; empty if it failed."""
         return self._description
 
     @property
@@ -251,7 +253,9 @@ class EnvironmentWorker:
         total_cpu_s: float | None = None,
         stop_on_death: bool = True,
     ) -> list[Outcome]:
-        """One outcome per item. Times are per item; `total_s` is wall-clock and `total_cpu_s` CPU for all of them.
+        """Call `op` on each item and return one outcome per item.
+
+        Times are per item; `total_s` is wall-clock and `total_cpu_s` CPU for all of them.
 
         When an item ends the worker it becomes a Failed that says why. The items after it are `aborted`, or
         run in a new worker with `stop_on_death=False` (at most `Limits.deaths_per_call` times).
@@ -311,7 +315,7 @@ class EnvironmentWorker:
         return [Failed("aborted", excuse) if outcome is None else outcome for outcome in outcomes]
 
     def instances(self, seeds: Sequence[int], difficulty: int) -> list[Instance | None]:
-        """One instance per seed; None where generation failed (`failures` says why)."""
+        """Generate one instance per seed; None if generation failed (`failures` says why)."""
         outcomes = self.call("instances", [[seed, difficulty] for seed in seeds], stop_on_death=False)
         outcomes = [checked_instance(outcome) for outcome in outcomes]
         self.failures = {i: outcome for i, outcome in enumerate(outcomes) if isinstance(outcome, Failed)}
@@ -321,7 +325,7 @@ class EnvironmentWorker:
         ]
 
     def score(self, items: Sequence[tuple[int, int, str]]) -> list[Score]:
-        """Scores for (seed, difficulty, answer text): 0 with the reason where the scorer failed."""
+        """Score (seed, difficulty, answer text) items: 0 with the reason if the scorer failed."""
         outcomes = self.call("score", items, stop_on_death=False)
         self.failures = {i: outcome for i, outcome in enumerate(outcomes) if isinstance(outcome, Failed)}
         return [score_of(outcome) for outcome in outcomes]
@@ -341,7 +345,7 @@ class EnvironmentWorker:
         self.close()
 
     def _ready_process(self) -> WorkerProcess | Failed:
-        """A live worker with the source loaded."""
+        """Return a live worker with the source loaded."""
         process = self._process
         if process is not None and process.alive and not process.worn_out:
             return process

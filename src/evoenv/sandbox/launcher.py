@@ -60,7 +60,7 @@ class Spawned:
     guard: threading.Lock = field(default_factory=threading.Lock)
 
     def kill(self) -> None:
-        """At any time, from any thread."""
+        """Kill the worker; may be called at any time, from any thread."""
         self.killed = True
         self.signal(signal.SIGKILL)
 
@@ -135,7 +135,7 @@ class Zygote:
 
     @property
     def pid(self) -> int:
-        """Of the exec'ed process; with a PID namespace that is the keeper."""
+        """The number of the exec'ed process; with a PID namespace that is the keeper."""
         pid: int = self._process.pid
         return pid
 
@@ -172,7 +172,7 @@ class Zygote:
         return Spawned(reply["pid"], descriptors[0] if descriptors else None, ours, page, memoryview(page).cast("Q"))
 
     def reap_later(self, pid: int) -> None:
-        """Before the next request. For finalisers: they may run in the middle of one."""
+        """Reap a process before the next request. For finalisers: they may run in the middle of one."""
         self._orphans.append(pid)
 
     def reap(self, pid: int, *, patient: bool = False) -> Ending:
@@ -236,7 +236,7 @@ class Zygote:
 
 
 def _last_words(stream: int) -> bytes:
-    """What a dying zygote says, as far as it comes soon: a process that lives on may hold the stream open."""
+    """Read what a dying zygote says, as far as it comes soon: a process that lives on may hold the stream open."""
     deadline = time.monotonic() + LAST_WORDS_S
     poller = select.poll()
     poller.register(stream, select.POLLIN)
@@ -251,7 +251,7 @@ def _last_words(stream: int) -> bytes:
 
 @contextlib.contextmanager
 def _shared_page() -> Iterator[int]:
-    """The descriptor of one page that can be mapped on both sides."""
+    """Yield the descriptor of one page that can be mapped on both sides."""
     if hasattr(os, "memfd_create"):
         page = os.memfd_create("evoenv-progress", os.MFD_CLOEXEC)
     else:

@@ -52,7 +52,7 @@ class CanaryResult:
 
 
 def layer_is_on(layer: str, layers: tuple[str, ...]) -> bool:
-    """`namespaces:net` is on where the zygote lists `net` among its namespaces."""
+    """Return whether a layer is on: `namespaces:net` is if the zygote lists `net` among its namespaces."""
     family, _, part = layer.partition(":")
     for claimed in layers:
         name, _, parts = claimed.partition(":")

@@ -57,7 +57,7 @@ class Limits:
     request_mb: int = 64
     """All items of one call."""
     deaths_per_call: int = 8
-    """After so many workers died in one call the rest of its items is given up."""
+    """After this many workers died in one call the rest of its items is given up."""
     lifetime_cpu_s: int = 600
     """A worker that has used half of this is replaced between calls; the kernel ends it at all of it."""
 
@@ -72,7 +72,7 @@ _ERROR_KINDS: dict[str, FailureKind] = {"MemoryError": "memory", "OversizeError"
 
 
 def outcome_of(result: Any) -> Outcome:
-    """`["ok", value]` or `["err", type, message, line]`; anything else was forged."""
+    """Read `["ok", value]` or `["err", type, message, line]`; anything else was forged."""
     if type(result) is list and result:
         if result[0] == "ok" and len(result) == 2:
             return Ok(result[1])
@@ -85,14 +85,14 @@ def outcome_of(result: Any) -> Outcome:
 
 
 def printable(text: str) -> str:
-    """Messages end on terminals: a candidate's escape sequences must not get there."""
+    """Escape what is not printable: messages end on terminals, where a candidate's escape sequences must not get."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def checked_instance(outcome: Outcome) -> Outcome:
-    """The result of `instances`, if it has the shape of one."""
+    """Return the result of `instances` if it has the shape of one, else a failure."""
     if isinstance(outcome, Ok):
         value = outcome.value
         if type(value) is not list or len(value) < 3 or type(value[0]) is not str:
@@ -103,7 +103,7 @@ def checked_instance(outcome: Outcome) -> Outcome:
 
 
 def score_of(outcome: Outcome) -> Score:
-    """The result of `score`: a number in [0, 1], or 0 and the reason."""
+    """Read the result of `score`: a number in [0, 1], or 0 and the reason."""
     if isinstance(outcome, Failed):
         return Score(0.0, failure=outcome.message)
     value = outcome.value

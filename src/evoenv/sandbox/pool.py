@@ -54,7 +54,7 @@ class WorkerPool:
         self._closed = False
 
     def run(self, jobs: Sequence[Job]) -> list[list[Outcome]]:
-        """All jobs over all cores; outcomes in the order of the jobs."""
+        """Run all jobs over all cores; return outcomes in the order of the jobs."""
         results: list[list[Outcome]] = [[] for _ in jobs]
         by_worker: dict[str, list[int]] = {}
         for index, job in enumerate(jobs):

@@ -65,7 +65,7 @@ class _StopError(Exception):
 
 
 class _HungUpError(Exception):
-    """The worker's end of the socket is closed; `unread` where the kernel says that a request was left in it."""
+    """The worker's end of the socket is closed; `unread` if the kernel says that a request was left in it."""
 
     def __init__(self, *, unread: bool) -> None:
         super().__init__(unread)
@@ -73,7 +73,7 @@ class _HungUpError(Exception):
 
 
 def _number_of(pidfd: int | None) -> int | None:
-    """A process's number in our namespace: only the pidfd's fdinfo has it, the zygote knows another."""
+    """Return a process's number in our namespace: only the pidfd's fdinfo has it, the zygote knows another."""
     if pidfd is None:
         return None
     with contextlib.suppress(OSError, ValueError), open(f"/proc/self/fdinfo/{pidfd}", encoding="ascii") as info:
@@ -92,7 +92,7 @@ def _wait_for_exit(pidfd: int | None, timeout_s: float) -> bool:
 
 
 def _release(zygote: Zygote, spawned: Spawned, patient: bool) -> Ending | None:
-    """End and reap a worker and give back every descriptor; None where the zygote went first."""
+    """End and reap a worker and give back every descriptor; None if the zygote went first."""
     ending = None
     if zygote.ours:
         if not patient:
@@ -105,7 +105,7 @@ def _release(zygote: Zygote, spawned: Spawned, patient: bool) -> Ending | None:
 
 
 def _abandon(zygote: Zygote, spawned: Spawned) -> None:
-    """For a worker that nobody closed: the garbage collector may call at any moment, so do not wait."""
+    """End a worker that nobody closed: the garbage collector may call at any moment, so do not wait."""
     if zygote.ours:
         spawned.kill()
         zygote.reap_later(spawned.pid)
@@ -123,13 +123,13 @@ class WorkerProcess:
         self._channel = spawned.channel
         self._progress = spawned.progress
         self.pid = _number_of(spawned.pidfd)
-        """As this process sees it; None where the kernel does not say."""
+        """As this process sees it; None if the kernel does not say."""
         self._clock = None if self.pid is None else (~self.pid << 3) | CPUCLOCK_SCHED
         self._spent_s = 0.0
         self._cpu_seen_s = 0.0
         self._called = False
         self._stopped = False
-        # The kernel gives up for us after a tick: one system call where poll and a non-blocking one would be two.
+        # The kernel gives up for us after a tick: one system call; poll and a non-blocking one would be two.
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             spawned.channel.setsockopt(socket.SOL_SOCKET, option, _TICK)
         self._zygote = zygote
@@ -142,18 +142,18 @@ class WorkerProcess:
 
     @property
     def worn_out(self) -> bool:
-        """Half of the lifetime's CPU is used: replace it now, not in the middle of a call."""
+        """True if half of the lifetime's CPU is used: replace it now, not in the middle of a call."""
         return self._cpu_seen_s > self._limits.lifetime_cpu_s / 2
 
     @property
     def cpu_s(self) -> float:
-        """CPU time used so far, or in all where it has ended."""
+        """CPU time used so far, or in all if it has ended."""
         with self._lock:
             return self._cpu() if self.alive else self._spent_s
 
     @property
     def queued_s(self) -> float:
-        """Seconds that it was ready to run and had no core, since it began; 0 where the kernel does not say."""
+        """Seconds that it was ready to run and had no core, since it began; 0 if the kernel does not say."""
         with contextlib.suppress(OSError, ValueError, IndexError):
             if self.pid is not None:
                 with open(f"/proc/{self.pid}/schedstat", encoding="ascii") as schedstat:
@@ -162,7 +162,7 @@ class WorkerProcess:
 
     @property
     def memory_mb(self) -> float:
-        """Memory of its own, without the files and pages that it shares with us and the zygote; 0 where unknown."""
+        """Memory of its own, without the files and pages that it shares with us and the zygote; 0 if unknown."""
         with self._lock, contextlib.suppress(OSError, ValueError):
             if self.alive and self.pid is not None:
                 with open(f"/proc/{self.pid}/statm", encoding="ascii") as statm:
@@ -243,7 +243,7 @@ class WorkerProcess:
         return Exchange(reader.results, Death(stop.kind, str(stop), item, stop.error))
 
     def _in_flight(self, reader: protocol.ReplyReader, expected: int) -> int:
-        """The worker's own count of finished items, as far as it can be true."""
+        """Return the worker's own count of finished items, as far as it can be true."""
         received = len(reader.results)
         if reader.error is not None:
             return min(received, expected - 1)
@@ -261,7 +261,7 @@ class WorkerProcess:
         raise protocol.ProtocolError(f"the worker wrote {len(stray)} bytes when no call was outstanding")
 
     def _stop(self) -> None:
-        """Between calls a worker stands still: it neither computes nor takes more memory than it had."""
+        """Stop the worker between calls: it then neither computes nor takes more memory than it had."""
         self._stopped = True
         self._spawned.signal(signal.SIGSTOP)
 
@@ -271,8 +271,10 @@ class WorkerProcess:
             self._spawned.signal(signal.SIGCONT)
 
     def _converse(self, request: bytes, reader: protocol.ReplyReader, watch: _Watch) -> None:
-        """All of the request out, then all of the reply in, a tick at a time: a worker that does not take part
-        cannot hold us. An honest one reads the whole request before it writes."""
+        """Send all of the request, then receive all of the reply, a tick at a time.
+
+        A worker that does not take part cannot hold us. An honest one reads the whole request before it writes.
+        """
         channel, unsent = self._channel, memoryview(request)
         while not reader.done:
             try:
@@ -294,7 +296,7 @@ class WorkerProcess:
                 watch.check(idle=False)
 
     def _autopsy(self, item: int, ran: bool) -> Death:
-        """The worker hung up by itself: say why. What it noted counts only if no candidate code can have run in it."""
+        """Say why the worker hung up by itself. What it noted counts only if no candidate code can have run in it."""
         exited = _wait_for_exit(self._spawned.pidfd, EXIT_GRACE_S)
         if self._spawned.killed:
             self.close()

@@ -44,7 +44,7 @@ class OversizeError(ProtocolError):
 
 
 def new_nonce() -> str:
-    """128 random bits: a reply written before its call was made cannot carry them."""
+    """Draw 128 random bits: a reply written before its call was made cannot carry them."""
     return secrets.token_hex(16)
 
 
@@ -97,7 +97,7 @@ def check_shape(data: bytes, max_values: int = MAX_VALUES) -> Shape:
 
 
 def decode(data: bytes) -> Any:
-    """One frame's JSON, or ProtocolError."""
+    """Parse one frame's JSON; raise ProtocolError if it is not fit."""
     return _parse(data, plain=check_shape(data).plain)
 
 
@@ -122,7 +122,7 @@ class Frame:
 
 
 def parse_frame(data: bytes, nonce: str, *, plain: bool) -> Frame:
-    """A reply frame of the call with this nonce; its shape has been checked."""
+    """Parse a reply frame of the call with this nonce; its shape has been checked."""
     message = _parse(data, plain=plain)
     if type(message) is not dict or not message.keys() <= {"n", "r", "end", "error"}:
         raise ProtocolError("the reply is not an object with the keys n, r, end and error")

@@ -109,7 +109,7 @@ ATTACKS: dict[str, Callable[[], str]] = {
 
 
 def handle(op: str, args: dict[str, Any], items: list[Any]) -> Iterator[Any]:
-    """One result per named attack: `ok` with the evidence means that it got through."""
+    """Run each named attack and yield its result: `ok` with the evidence means that it got through."""
     for name in items:
         try:
             yield ["ok", ATTACKS[name]()]

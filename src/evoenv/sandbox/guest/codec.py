@@ -30,7 +30,7 @@ class NotSerialisable(ValueError):
 
 
 def encode(value: Any) -> Any:
-    """The plain form of `value`; raises NotSerialisable with the path of what cannot be kept."""
+    """Return the plain form of `value`; raise NotSerialisable with the path of what cannot be kept."""
     return _encode(value, "value", 0, [MAX_NODES])
 
 
@@ -98,7 +98,7 @@ def _pairs(value: dict[Any, Any], path: str, depth: int, budget: list[int]) -> l
 
 
 def decode(plain: Any) -> Any:
-    """The value that `encode` was given."""
+    """Return the value that `encode` was given."""
     kind = type(plain)
     if kind is list:
         return [decode(item) for item in plain]

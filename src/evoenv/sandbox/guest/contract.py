@@ -21,7 +21,7 @@ class VerifiableEnvironment:
     - `_generate(seed, difficulty) -> (z, a)`: latent instance and reference answer, all randomness from
       `random.Random(seed)`;
     - `_prompt_generate(z) -> str`: all that the solver sees;
-    - `_process(y) -> parsed | None`: parses the answer text, None where it is malformed;
+    - `_process(y) -> parsed | None`: parses the answer text, None if it is malformed;
     - `scorer(y, z, a) -> float`: in [0, 1], 1.0 for fully right.
     """
 
@@ -36,7 +36,7 @@ class VerifiableEnvironment:
     # RLVE-Gym's public face, which its subclasses call on themselves.
 
     def processor(self, output: str) -> Any:
-        """The text between the last pair of answer markers, parsed by the subclass; None where there is none."""
+        """Parse the text between the last pair of answer markers; the subclass's `_process` gets None without one."""
         opener, closer = self.answer_markers
         head, found, _ = output.rpartition(closer)
         answer = None
@@ -68,7 +68,7 @@ class TimeoutException(Exception):
 
 
 def timeout(seconds: float) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """RLVE-Gym's decorator: end a function after so many seconds, counted in calls; the worker's own limit stands."""
+    """End a function after `seconds`, counted in calls; the worker's own limit stands. RLVE-Gym's decorator."""
 
     def decorator(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

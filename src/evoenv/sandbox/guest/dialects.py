@@ -39,7 +39,7 @@ class NeedsParameters(ValueError):
 
 
 def positional_range(cls: type, method: str) -> tuple[int, float]:
-    """How few and how many positional arguments a method takes, `self` not counted."""
+    """Return the fewest and the most positional arguments that a method takes, `self` not counted."""
     static = isinstance(inspect.getattr_static(cls, method), staticmethod | classmethod)
     fewest, most = 0, 0.0
     for index, parameter in enumerate(inspect.signature(getattr(cls, method)).parameters.values()):
@@ -54,7 +54,7 @@ def positional_range(cls: type, method: str) -> tuple[int, float]:
 
 
 def recognise(cls: type) -> str | None:
-    """The dialect of a class by its methods' signatures; None where no dialect fits."""
+    """Tell the dialect of a class by its methods' signatures; None if no dialect fits."""
 
     def accepts(method: str, count: int) -> bool:
         fewest, most = positional_range(cls, method)
@@ -79,7 +79,10 @@ def recognise(cls: type) -> str | None:
 
 
 def checked_score(value: Any) -> float:
-    """Exactly a float, int or bool, finite. A subclass could bring an `__eq__` or `__float__` of its own."""
+    """Return a score as a float if it is exactly a float, int or bool, and finite.
+
+    A subclass could bring an `__eq__` or `__float__` of its own.
+    """
     if type(value) not in (float, int, bool):
         raise BadResult(f"scorer returned {type(value).__name__}, expected a float in [0, 1]")
     number = float(value)
@@ -97,7 +100,7 @@ def checked_prompt(value: Any) -> str:
 
 
 def storable(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Without what cannot be stored, such as a generator kept on self: instances are made anew from the seed."""
+    """Drop attributes that cannot be stored, such as a generator on self: instances are made anew from the seed."""
     kept: dict[str, Any] = {}
     for key, value in attributes.items():
         try:
@@ -142,11 +145,11 @@ class Adapter:
         return True
 
     def with_reference_of(self, task: Any, other: Any) -> Any:
-        """The same instance with another's reference: tells scorers that compare from scorers that verify."""
+        """Return the same instance with another's reference: tells scorers that compare from scorers that verify."""
         raise NotImplementedError
 
     def freeze(self, task: Any) -> Callable[[], Any]:
-        """A function that returns an untouched copy of the task; marshal is ten times faster than deepcopy."""
+        """Return a function that returns an untouched copy of the task; marshal is ten times faster than deepcopy."""
         try:
             blob = marshal.dumps(task)
         except ValueError:
@@ -281,7 +284,7 @@ class ControllerLevels:
 
     @property
     def count(self) -> int | None:
-        """How many distinct levels there are; None where a controller can always go on."""
+        """The number of distinct levels; None if a controller can always go on."""
         return None if self._explicit is None else len(self._explicit)
 
     def __call__(self, seed: int, difficulty: int) -> dict[str, Any]:

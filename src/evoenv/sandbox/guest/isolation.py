@@ -22,7 +22,7 @@ NAMESPACE_PLANS = (
 
 
 def pidfd_of(process: int) -> int:
-    """A handle of a process that is never reused for another."""
+    """Open a handle of a process that is never reused for another."""
     if not hasattr(os, "pidfd_open"):
         raise OSError("needs Linux 5.3 or newer")
     return os.pidfd_open(process)
@@ -42,7 +42,7 @@ class Isolation:
         self.pidfd = False
 
     def _take(self, layer: str, action: Callable[[], object]) -> bool:
-        """One layer: on the list if it worked, under `missing` with the reason if not."""
+        """Take one layer: list it if it worked, else put it under `missing` with the reason."""
         try:
             if layer in self._without:
                 raise OSError("left off on request")
@@ -89,7 +89,7 @@ class Isolation:
         self._take("uid", lambda: lockdown.drop_user(self._uid, self._uid))
 
     def _choose_namespaces(self) -> list[str]:
-        """The best plan that works here, tried in a throw-away child."""
+        """Return the best plan of namespaces that works here, tried in a throw-away child."""
         if "namespaces" in self._without:
             self.missing["namespaces"] = "left off on request"
             return []

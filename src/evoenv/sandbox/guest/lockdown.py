@@ -91,31 +91,31 @@ def _syscall(number: int, *arguments: object) -> int:
 
 
 def forbid_new_privileges() -> None:
-    """Set-uid programs give nothing any more; also what Landlock and seccomp ask of the unprivileged."""
+    """Take the power from set-uid programs; Landlock and seccomp also ask this of the unprivileged."""
     _prctl(PR_SET_NO_NEW_PRIVS, 1)
 
 
 def set_traceable(traceable: bool) -> None:
-    """Not traceable: no ptrace, no /proc/PID/mem, no core dump, even from the same user."""
+    """Allow or forbid tracing: if forbidden, no ptrace, no /proc/PID/mem, no core dump, even from the same user."""
     _prctl(PR_SET_DUMPABLE, int(traceable))
 
 
 def die_with_parent(parent: int) -> None:
-    """SIGKILL when the parent goes. Asked for after every change of credentials, which would clear it."""
+    """Ask for SIGKILL when the parent goes. Repeat after every change of credentials, which clears it."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(0)
 
 
 def drop_user(uid: int, gid: int) -> None:
-    """From root to nobody, with no group left."""
+    """Change from root to nobody, with no group left."""
     os.setgroups([])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
 
 
 def drop_capabilities() -> None:
-    """Every capability, also those that a new user namespace has just granted, and the way back to them."""
+    """Drop every capability, also those that a new user namespace has just granted, and the way back to them."""
     for capability in range(LAST_POSSIBLE_CAPABILITY + 1):
         try:
             _prctl(PR_CAPBSET_DROP, capability)
@@ -135,7 +135,7 @@ def drop_capabilities() -> None:
 
 
 def enter_namespaces(names: list[str]) -> None:
-    """Own views of users, processes, network, mounts and so on: empty ones. A later fork is PID 1."""
+    """Enter own, empty views of users, processes, network, mounts and so on. A later fork is PID 1."""
     uid, gid = os.getuid(), os.getgid()
     flags = 0
     for name in names:
@@ -157,7 +157,7 @@ def enter_namespaces(names: list[str]) -> None:
 
 
 def leave_file_system() -> None:
-    """In a mount namespace of our own: trade every mount for one empty, read-only directory."""
+    """Trade every mount for one empty, read-only directory, in a mount namespace of our own."""
     mount, unmount = _libc_function("mount"), _libc_function("umount2")
     _checked(mount, b"none", b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None)
     flags = MS_NOSUID | MS_NODEV | MS_NOEXEC
@@ -170,12 +170,12 @@ def leave_file_system() -> None:
 
 
 def landlock_version() -> int:
-    """The kernel's Landlock ABI; raises OSError where there is none."""
+    """Return the kernel's Landlock ABI; raise OSError if there is none."""
     return _syscall(SYS_LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), LANDLOCK_CREATE_RULESET_VERSION)
 
 
 def landlock_deny_all() -> int:
-    """A ruleset (descriptor) that handles all this kernel's Landlock knows of and allows none of it."""
+    """Make a ruleset (descriptor) that handles all that this kernel's Landlock knows of and allows none of it."""
     version = landlock_version()
     files = (1 << 13) - 1
     files |= (1 << 13) if version >= 2 else 0  # moving between directories
@@ -189,7 +189,7 @@ def landlock_deny_all() -> int:
 
 
 def landlock_restrict(ruleset: int) -> None:
-    """From here on this process and its children live under the ruleset."""
+    """Put this process and its future children under the ruleset."""
     _syscall(SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0)
 
 
@@ -197,7 +197,7 @@ def landlock_restrict(ruleset: int) -> None:
 
 
 def limit_resources(memory_bytes: int, cpu_seconds: int, base_bytes: int) -> None:
-    """No file, descriptor, process, core or locked page; `memory_bytes` above what was mapped at the start."""
+    """Allow no file, descriptor, process, core or locked page; `memory_bytes` above what was mapped at the start."""
     limits = {
         resource.RLIMIT_DATA: base_bytes + memory_bytes,
         resource.RLIMIT_FSIZE: 0,
@@ -218,13 +218,13 @@ def limit_resources(memory_bytes: int, cpu_seconds: int, base_bytes: int) -> Non
 
 
 def volunteer_for_out_of_memory() -> None:
-    """When memory runs out the kernel takes a worker, not the trainer beside it. Forks inherit this."""
+    """Let the kernel end a worker, not the trainer beside it, when memory runs out. Forks inherit this."""
     with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
         score.write("1000")
 
 
 def close_descriptors(first: int) -> None:
-    """Every descriptor from `first` on."""
+    """Close every descriptor from `first` on."""
     try:
         _syscall(SYS_CLOSE_RANGE, ctypes.c_uint(first), ctypes.c_uint(0xFFFFFFFF), 0)
     except OSError:
@@ -232,14 +232,14 @@ def close_descriptors(first: int) -> None:
 
 
 def filter_system_calls(program: bytes) -> None:
-    """The last step: after this only what `seccomp.py` allows is left."""
+    """Allow only what `seccomp.py` allows from here on: the last step."""
     code = ctypes.create_string_buffer(program, len(program))
     header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code)))
     _prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(header))
 
 
 def mapped_bytes() -> int:
-    """How much address space this process has mapped now."""
+    """Return how much address space this process has mapped now."""
     try:
         with open("/proc/self/statm", encoding="ascii") as statm:
             return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")

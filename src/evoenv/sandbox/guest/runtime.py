@@ -38,7 +38,7 @@ CONTRACT_MODULES = {
 
 
 def failure(error: BaseException, where: str = "") -> list[Any]:
-    """An error as a result: its type, one line of text, the candidate's line it came from."""
+    """Describe an error as a result: its type, one line of text, the candidate's line it came from."""
     line = error.lineno if isinstance(error, SyntaxError) else None
     trace = error.__traceback__
     while trace is not None:
@@ -94,7 +94,7 @@ class Runtime:
         }
 
     def handle(self, op: str, args: dict[str, Any], items: list[Any]) -> Iterator[Any]:
-        """One result per item; `load` has one result and no items."""
+        """Yield one result per item; `load` has one result and no items."""
         if op == "load":
             try:
                 yield ["ok", self._load(args)]
@@ -152,7 +152,7 @@ class Runtime:
         return scope
 
     def _builtins(self, allowed: frozenset[str]) -> dict[str, Any]:
-        """The builtins with an import that knows the allow-list: a quality filter, the kernel is the wall."""
+        """Return the builtins with an import that knows the allow-list: a quality filter, the kernel is the wall."""
         contract = contract_modules()
 
         def import_allowed(
@@ -215,7 +215,7 @@ class Runtime:
         return environment, self._stage("_generate", self.adapter.generate, environment, seed, difficulty)
 
     def _on_shared(self, seed: int, difficulty: int) -> Any:
-        """The instance as the long-lived object holds it; made anew only when another one is asked for."""
+        """Return the instance as the long-lived object holds it; make it anew only when another one is asked for."""
         key = (seed, difficulty)
         if self._shared_task is None or self._shared_task[0] != key:
             task = self._generate(seed, difficulty, True)[1]
@@ -223,7 +223,7 @@ class Runtime:
         return self._shared_task[1]
 
     def _task(self, seed: int, difficulty: int) -> Any:
-        """An untouched copy of the instance, generated at most once while it is remembered."""
+        """Return an untouched copy of the instance, generated at most once while it is remembered."""
         assert self.adapter is not None, "load comes first"
         key = (seed, difficulty)
         thaw = self._tasks.get(key)
@@ -234,7 +234,7 @@ class Runtime:
         return thaw()
 
     def _instance(self, item: list[int], args: dict[str, Any]) -> list[Any]:
-        """[prompt, latent, reference, reference is a full answer]."""
+        """Return [prompt, latent, reference, reference is a full answer]."""
         adapter = self.adapter
         assert adapter is not None, "load comes first"
         environment, task = self._generate(item[0], item[1], bool(args.get("shared")))
@@ -262,7 +262,7 @@ class Runtime:
         return self._stage("scorer", adapter.score, adapter.new(), task, text)
 
     def _parse(self, item: list[Any], args: dict[str, Any]) -> Any:
-        """What `_process` makes of a text, on the shared object, after it has generated the named instance."""
+        """Parse a text with `_process` on the shared object, after it has generated the named instance."""
         seed, difficulty, text = item
         adapter = self.adapter
         assert adapter is not None, "load comes first"
@@ -282,7 +282,7 @@ class Runtime:
         return self._stage("scorer", adapter.score, adapter.new(), task, text)
 
     def _roundtrip(self, item: list[Any], args: dict[str, Any]) -> list[Any]:
-        """[renders alike before, prompt kept, score before, score after] around one trip through the codec."""
+        """Return [renders alike before, prompt kept, score before, score after] around one trip through the codec."""
         seed, difficulty, text = item
         adapter = self.adapter
         assert adapter is not None, "load comes first"
@@ -303,13 +303,13 @@ class Runtime:
     # ----------------------------------------------------------------- counterfactuals
 
     def _draws(self, item: list[int], args: dict[str, Any]) -> list[Any]:
-        """How many random draws an instance takes, how many places read seed or difficulty, and the first draws."""
+        """Count an instance's random draws and the places that read seed or difficulty; also return the first draws."""
         tracing.TRACE.reset()
         self._generate(item[0], item[1], False)
         return [tracing.TRACE.draws, tracing.TRACE.sites, tracing.TRACE.first]
 
     def _perturbed(self, item: list[int], args: dict[str, Any]) -> list[Any]:
-        """[prompt, reference] with one draw (or one use of seed or difficulty) changed."""
+        """Return [prompt, reference] with one draw (or one use of seed or difficulty) changed."""
         adapter = self.adapter
         assert adapter is not None, "load comes first"
         seed, difficulty, draw, site, shift = item

@@ -34,7 +34,7 @@ RETURN = 0x06  # BPF_RET | BPF_K
 
 AUDIT_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
-# name: (x86_64, aarch64); None where the architecture never had the call.
+# name: (x86_64, aarch64); None if the architecture never had the call.
 ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "munmap": (11, 215),
     "brk": (12, 214),
@@ -127,7 +127,7 @@ def _refuse_if(test: int, operand: int, otherwise: bytes) -> bytes:
 
 
 def build_filter(machine: str | None = None) -> bytes:
-    """The BPF program for this machine (or the named one); raises UnknownArchitectureError."""
+    """Build the BPF program for this machine (or the named one). Raises UnknownArchitectureError."""
     machine = platform.machine() if machine is None else machine
     if machine not in AUDIT_ARCHITECTURES:
         known = " and ".join(AUDIT_ARCHITECTURES)

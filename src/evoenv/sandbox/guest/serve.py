@@ -187,7 +187,7 @@ class Server:
 
     @staticmethod
     def _read_frame() -> bytes | None:
-        """The next request, or None when the host has hung up. The host sends one at a time, so one read may do."""
+        """Read the next request, or None if the host has hung up. The host sends one at a time, so one read may do."""
         chunk = os.read(0, READ_BYTES)
         frame = bytearray(chunk)
         while chunk:

@@ -19,7 +19,7 @@ class TooManyValuesError(ValueError):
 
 
 def outside_text(data: bytes, most: int = MAX_VALUES) -> bytes:
-    """JSON without its texts; linear, at the speed of `bytes` methods."""
+    """Return JSON without its texts; linear, at the speed of `bytes` methods."""
     # Escapes first (pairs of backslashes, then quotes); what stays between quotes is text.
     unescaped = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
     # No two texts without structure in between; splitting at millions of quotes would cost forty times the bytes.
@@ -29,7 +29,7 @@ def outside_text(data: bytes, most: int = MAX_VALUES) -> bytes:
 
 
 def structure_of(outside: bytes, most: int = MAX_VALUES) -> bytes:
-    """The brackets, commas and colons of JSON without its texts."""
+    """Return the brackets, commas and colons of JSON that has no texts any more."""
     structure = outside.translate(None, _NO_STRUCTURE)
     if len(structure) > most:
         raise TooManyValuesError
@@ -37,7 +37,7 @@ def structure_of(outside: bytes, most: int = MAX_VALUES) -> bytes:
 
 
 def values_in(data: bytes) -> int:
-    """As the host will count them; more than a call may carry are MAX_VALUES + 1."""
+    """Count values as the host will; more than a call may carry are MAX_VALUES + 1."""
     try:
         return len(structure_of(outside_text(data)))
     except TooManyValuesError:

@@ -56,7 +56,7 @@ class Trace:
         return value + 1 + self.shift if site == self.site else value
 
     def knobs(self, parameter: dict[str, Any]) -> dict[str, Any]:
-        """An RLVE-Gym environment's knobs, one of which may be changed: its difficulty arrives this way."""
+        """Return an RLVE-Gym environment's knobs, one of which may be changed: its difficulty arrives this way."""
         whole = [key for key, value in parameter.items() if type(value) is int]
         self.sites = max(self.sites, len(whole))
         if 0 <= self.site < len(whole):

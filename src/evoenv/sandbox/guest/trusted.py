@@ -96,7 +96,7 @@ def remember(module: Any, function: str) -> None:
 
 
 def _directories() -> Iterator[tuple[str, Path]]:
-    """(name prefix, directory) of the standard library and of every package that the trusted modules have loaded."""
+    """Yield (name prefix, directory) of the standard library and of each package that trusted modules have loaded."""
     yield "", Path(sysconfig.get_path("stdlib"))
     for name, module in list(sys.modules.items()):
         if "." not in name and name not in sys.stdlib_module_names and name != "evoenv":
@@ -215,7 +215,7 @@ class KeptFile:
         return self.read_bytes().decode(encoding)
 
     def read(self, size: int = -1) -> bytes:
-        """As an open file: what `gzip.open` asks of something that is no path."""
+        """Read like an open file: `gzip.open` asks this of something that is no path."""
         if self._stream is None:
             self._stream = io.BytesIO(self.read_bytes())
         return self._stream.read(size)

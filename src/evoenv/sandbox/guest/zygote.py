@@ -97,7 +97,10 @@ def register_guest_package(directory: str) -> None:
 
 
 def preload(trusted: list[str], path: list[str]) -> None:
-    """`trusted` are modules that the user allows by name; they are looked for on the host's own `path`."""
+    """Import all that workers will need, before the walls go up.
+
+    `trusted` are modules that the user allows by name; they are looked for on the host's own `path`.
+    """
     sys.path += path
     for name in PRELOADED:
         importlib.import_module(name)
@@ -111,7 +114,7 @@ def preload(trusted: list[str], path: list[str]) -> None:
 
 
 def load_runtime(path: str | None) -> Any:
-    """The runtime beside this file, or another one by path (tests of the sandbox itself)."""
+    """Load the runtime beside this file, or another one by path (tests of the sandbox itself)."""
     if path is None:
         return importlib.import_module(GUEST_PACKAGE + ".runtime")
     module = types.ModuleType("other_runtime")
