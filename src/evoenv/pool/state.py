@@ -32,7 +32,7 @@ class Difficulty:
         return replace(self, right=self.right + right, total=self.total + total)
 
     def advanced(self, responses_per_prompt: int) -> Difficulty:
-        """From 8·n samples on: one level up if 90% were right; the counters start again either way."""
+        """Go one level up from 8·n samples on if 90% were right; the counters start again either way."""
         if self.total < ADVANCE_GROUPS * responses_per_prompt:
             return self
         return Difficulty(self.level + (self.right >= ADVANCE_ACCURACY * self.total - _ROUNDING))
@@ -80,17 +80,17 @@ class PoolState:
 
     @property
     def active(self) -> tuple[str, ...]:
-        """P."""
+        """P: the ids of the active environments."""
         return tuple(item.id for item in self.members.values() if item.active)
 
     @property
     def few_shot(self) -> tuple[str, ...]:
-        """S."""
+        """S: the ids of the environments that may serve as examples."""
         return tuple(item.id for item in self.members.values() if item.original or not item.active)
 
     @property
     def admitted(self) -> tuple[str, ...]:
-        """C."""
+        """C: the ids of all environments ever admitted."""
         return tuple(self.members)
 
     @property
@@ -100,7 +100,7 @@ class PoolState:
 
 
 def start(originals: Iterable[str]) -> PoolState:
-    """The pool before the first step: the originals, active and serving as examples."""
+    """Make the pool before the first step: the originals, active and serving as examples."""
     return PoolState({environment_id: Member(environment_id, original=True) for environment_id in originals})
 
 
@@ -122,7 +122,7 @@ def draw(
 
 
 def instance_seed(run_seed: int, environment_id: str, step: int, index: int, attempt: int = 0) -> int:
-    """The seed of a training instance; a further attempt replaces one whose generation failed."""
+    """Derive the seed of a training instance; a further attempt replaces one whose generation failed."""
     return derive_seed(run_seed, environment_id, "train", step, index, attempt)
 
 
@@ -136,7 +136,7 @@ def _level(state: PoolState, environment_id: str, step: int, index: int, run_see
 
 
 def starting_level(config: SolverConfig) -> int:
-    """The level at which a new environment will be used, and is therefore calibrated."""
+    """Return the level at which a new environment will be used, and is therefore calibrated."""
     return config.difficulty if config.difficulty_rule == "fixed" else 0
 
 
@@ -162,7 +162,7 @@ def after_step(
 
 
 def rotate(state: PoolState, step: int, config: PoolConfig) -> tuple[PoolState, tuple[str, ...]]:
-    """Every `rotate_every` steps, retire what was used in `max_epochs` epochs; the new state and who left.
+    """Retire, every `rotate_every` steps, what was used in `max_epochs` epochs; return the new state and who left.
 
     Generated environments leave first, then originals, the most used first: each original only while its
     leaving keeps the originals' share of P at the floor. The least used stay if the pool would fall below

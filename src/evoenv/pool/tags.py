@@ -139,7 +139,7 @@ def _marks(tree: ast.Module | None) -> set[str]:
 
 
 def _calls(function: ast.FunctionDef, name: str) -> bool:
-    """Whether the function calls its own name, plainly or as a method."""
+    """Return whether the function calls its own name, plainly or as a method."""
     return any(
         isinstance(node, ast.Call)
         and (
@@ -151,7 +151,16 @@ def _calls(function: ast.FunctionDef, name: str) -> bool:
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
-    """|∩| / |∪|; two empty sets are the same set."""
+    """Compute
+
+    ∩
+
+    /
+
+    ∪
+
+    ; two empty sets are the same set.
+    """
     union = len(left | right)
     return len(left & right) / union if union else 1.0
 
@@ -161,7 +170,7 @@ def is_prototype(tags: frozenset[str], prototypes: Sequence[frozenset[str]]) -> 
 
 
 def prototypes_of(tag_sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """The prototypes of a stream of environments in order of admission."""
+    """Return the prototypes of a stream of environments in order of admission."""
     found: list[frozenset[str]] = []
     for tags in tag_sets:
         if is_prototype(tags, found):
