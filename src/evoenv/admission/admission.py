@@ -27,7 +27,7 @@ class Evaluated:
     layer: int
     review_passed: bool
     pass_rate: float | None = None
-    """â; None below L5, and where nothing was calibrated."""
+    """â; None below L5, and if nothing was calibrated."""
     measured: Measured | None = None
     """Novelty against the cache as the step found it; None below L2."""
     known: bool = False
@@ -79,14 +79,14 @@ def _reward(item: Evaluated, gamma: float, config: Config) -> float:
 
 
 def _pass_rate(item: Evaluated, config: Config) -> float | None:
-    """â; without calibration the difficulty is taken to be on target: nothing is known against the candidate."""
+    """Return â; without calibration the target: nothing is known against the candidate."""
     if item.layer == FULL_LAYER and not config.calibration.enabled:
         return config.calibration.target
     return item.pass_rate
 
 
 def _fate(item: Evaluated, admitted: Sequence[Evaluated], config: Config) -> tuple[Reason, float | None]:
-    """The first rule that refuses, or `admitted`; with sim as measured at this moment, where it was asked for."""
+    """Return the first rule that refuses, or `admitted`, and sim as measured at this moment if it was asked for."""
     pass_rate = _pass_rate(item, config)
     if item.layer != FULL_LAYER or item.measured is None or pass_rate is None:
         return "layer", None
@@ -104,7 +104,7 @@ def _fate(item: Evaluated, admitted: Sequence[Evaluated], config: Config) -> tup
 
 
 def _similarity_now(measured: Measured, admitted: Sequence[Evaluated], mix: float) -> float:
-    """sim against the cache and what this batch has admitted; the maxima of the two views are separate."""
+    """Compute sim against the cache and what this batch has admitted; the maxima of the two views are separate."""
     prompt_cosine, code_cosine = measured.prompt_cosine, measured.code_cosine
     for other in admitted:
         if other.measured is not None:

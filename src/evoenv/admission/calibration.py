@@ -12,12 +12,12 @@ FULLY_RIGHT = 1.0 - 1e-6
 
 
 def calibration_seeds(run_seed: int, environment: str, step: int, count: int) -> tuple[int, ...]:
-    """Seeds of the m calibration instances: fresh for every step, even for a source proposed twice."""
+    """Derive the seeds of the m calibration instances: fresh for every step, even for a source proposed twice."""
     return tuple(derive_seed(run_seed, environment, "calibration", step, index) for index in range(count))
 
 
 def passes(score: float, config: CalibrationConfig) -> bool:
-    """S > pass_threshold, or fully right in the strict mode."""
+    """Return whether S > pass_threshold, or whether the answer is fully right in the strict mode."""
     return score >= FULLY_RIGHT if config.strict else score > config.pass_threshold
 
 

@@ -28,7 +28,7 @@ each other. The same rows meet in the same block whatever the history, so that a
 
 
 def unit_rows(vectors: Matrix) -> Matrix:
-    """Rows scaled to length 1; a zero row (an empty text) stays zero and is similar to nothing."""
+    """Scale rows to length 1; a zero row (an empty text) stays zero and is similar to nothing."""
     rows = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     scaled: Matrix = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
@@ -54,7 +54,7 @@ class _View:
         return chosen
 
     def nearest(self, queries: Matrix, count: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """The greatest cosine of each query over the first `count` rows, and whose it is."""
+        """Return the greatest cosine of each query over the first `count` rows, and the row that has it."""
         best: Matrix = np.full(len(queries), -2.0, dtype=np.float32)
         where = np.zeros(len(queries), dtype=np.intp)
         for start in range(0, count, _BLOCK_ROWS):
@@ -96,13 +96,13 @@ class NoveltyCache:
         self._ids += ids
 
     def joint_vectors(self, ids: Sequence[str]) -> Matrix:
-        """Both views side by side, one row per environment: their cosine is the mean of the two views'."""
+        """Return both views side by side, one row per environment: their cosine is the mean of the two views'."""
         rows = [self._row[name] for name in ids]
         joint: Matrix = np.hstack([self._prompts.rows(rows), self._codes.rows(rows)])
         return joint
 
     def nearest(self, prompts: Matrix, codes: Matrix) -> list[tuple[float, float, str | None]]:
-        """Per candidate: the greatest prompt cosine, the greatest code cosine, and the id nearest in code.
+        """Return per candidate the greatest prompt cosine, the greatest code cosine, and the id nearest in code.
 
         With nothing admitted there is nothing to be similar to: both are 0.
         """
@@ -127,7 +127,7 @@ class Measured:
 def measure_batch(
     ids: Sequence[str], prompts: Matrix, codes: Matrix, cache: NoveltyCache, config: NoveltyConfig
 ) -> dict[str, Measured]:
-    """Novelty of every candidate of a batch against the cache as the step found it, by candidate id."""
+    """Measure every candidate of a batch against the cache as the step found it; return novelty by candidate id."""
     if not ids:
         return {}
     unit_prompts, unit_codes = unit_rows(prompts), unit_rows(codes)
@@ -146,7 +146,7 @@ def measure_batch(
 
 
 def greatest_similarities(unit_prompts: Matrix, unit_codes: Matrix, mix: float) -> NDArray[np.float64]:
-    """For each of several environments, its greatest similarity to another of them; 0 for one alone."""
+    """Return for each of several environments its greatest similarity to another of them; 0 for one alone."""
     pairwise = mix * np.clip(unit_prompts @ unit_prompts.T, -1.0, 1.0).astype(np.float64)
     pairwise += (1.0 - mix) * np.clip(unit_codes @ unit_codes.T, -1.0, 1.0).astype(np.float64)
     np.fill_diagonal(pairwise, -np.inf)
@@ -155,7 +155,7 @@ def greatest_similarities(unit_prompts: Matrix, unit_codes: Matrix, mix: float) 
 
 
 def similarities_among(measured: Sequence[Measured], mix: float) -> list[float]:
-    """The greatest similarity of each to another of the same few: of the admitted of a step, say."""
+    """Return the greatest similarity of each to another of the same few: of the admitted of a step, say."""
     if not measured:
         return []
     prompts = np.stack([item.prompt_vector for item in measured])
@@ -164,7 +164,7 @@ def similarities_among(measured: Sequence[Measured], mix: float) -> list[float]:
 
 
 def update_repetition(repetition: float, similarities: Sequence[float], config: NoveltyConfig) -> float:
-    """s̄ ← keep·s̄ + (1 − keep)·mean; fewer than two say nothing about repetition."""
+    """Compute s̄ ← keep·s̄ + (1 − keep)·mean; fewer than two say nothing about repetition."""
     if len(similarities) < 2:
         return repetition
     mean = sum(similarities) / len(similarities)
@@ -172,7 +172,7 @@ def update_repetition(repetition: float, similarities: Sequence[float], config: 
 
 
 def gamma(repetition: float, config: NoveltyConfig) -> float:
-    """γ = γ_min + (γ_max − γ_min)·clip((s̄ − τ_low)/(τ_high − τ_low), 0, 1)."""
+    """Compute γ = γ_min + (γ_max − γ_min)·clip((s̄ − τ_low)/(τ_high − τ_low), 0, 1)."""
     share = (repetition - config.tau_low) / (config.tau_high - config.tau_low)
     return config.gamma_min + (config.gamma_max - config.gamma_min) * min(1.0, max(0.0, share))
 
@@ -181,10 +181,10 @@ def gamma(repetition: float, config: NoveltyConfig) -> float:
 
 
 def clean_generate_body(source: str) -> str:
-    """The body of `_generate` without comments, docstrings and formatting; local names stay.
+    """Return the body of `_generate` without comments, docstrings and formatting; local names stay.
 
-    Works alike for all dialects, since all call the method `_generate`. Empty where there is none or the
-    source does not parse: such candidates never reach the layer from which novelty counts.
+    Works alike for all dialects, since all call the method `_generate`. Empty if there is none or the source does not
+    parse: such candidates never reach the layer from which novelty counts.
     """
     tree = parse_quietly(source)
     method = _find_generate(tree) if tree is not None else None
@@ -197,7 +197,7 @@ def clean_generate_body(source: str) -> str:
 
 
 def _find_generate(tree: ast.Module) -> ast.FunctionDef | None:
-    """The last class with the method wins, as the last definition does when a module runs."""
+    """Find `_generate`. The last class with the method wins, as the last definition does when a module runs."""
     found: ast.FunctionDef | None = None
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):

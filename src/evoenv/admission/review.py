@@ -14,7 +14,7 @@ Rule = Literal["any-reject", "majority", "all-reject", "single"]
 
 
 def parse_verdict(text: str) -> Literal["accept", "reject", "unparseable"]:
-    """Strict: the last non-empty line is the verdict and nothing else, bold or not.
+    """Read the verdict strictly: it must be the last non-empty line and nothing else, bold or not.
 
     A response that ends inside its thinking has not reached a verdict, whatever its last line says.
     """
@@ -28,12 +28,12 @@ def parse_verdict(text: str) -> Literal["accept", "reject", "unparseable"]:
 
 
 def read_review(text: str, finish_reason: FinishReason = "stop") -> Review:
-    """A response cut off by the token limit, or lost to an error, is unparseable."""
+    """Read a review; a response cut off by the token limit, or lost to an error, is unparseable."""
     return Review(parse_verdict(text) if finish_reason == "stop" else "unparseable", text)
 
 
 def review_passes(reviews: Sequence[Review], rule: Rule = "any-reject") -> bool:
-    """Whether the candidate may enter the pool. Only `accept` accepts; no reviews at all is a reject.
+    """Return whether the candidate may enter the pool. Only `accept` accepts; no reviews at all is a reject.
 
     `any-reject`: one reject refuses. `majority`: more accepts than rejects are needed, a tie refuses.
     `all-reject`: only a unanimous reject refuses. `single`: the first review alone counts.

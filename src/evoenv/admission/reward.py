@@ -17,12 +17,12 @@ _BELOW_FULL = {0: -1.0, 1: -0.5, 2: -0.25, 3: 0.0, 4: 0.0}
 
 
 def q_unc(pass_rate: float, target: float = 0.3, sigma: float = 0.2) -> float:
-    """Q_unc(â) = exp(−(â − a*)² / 2σ²): 1 at the target pass rate, falling off on both sides."""
+    """Compute Q_unc(â) = exp(−(â − a*)² / 2σ²): 1 at the target pass rate, falling off on both sides."""
     return math.exp(-((pass_rate - target) ** 2) / (2.0 * sigma**2))
 
 
 def q_val(layer: int, pass_rate: float | None, target: float = 0.3, sigma: float = 0.2) -> float:
-    """Q_val(ℓ, â); the pass rate counts, and must be known, only where ℓ = 5."""
+    """Compute Q_val(ℓ, â); the pass rate counts, and must be known, only if ℓ = 5."""
     if layer != FULL_LAYER:
         return _BELOW_FULL[layer]
     if pass_rate is None:
@@ -39,7 +39,7 @@ def generator_reward(
     sigma: float = 0.2,
     parts: Parts = "full",
 ) -> float:
-    """R_gen; the novelty counts, and must be known, only where ℓ ≥ 2. The ablations leave out one of its parts."""
+    """Compute R_gen; the novelty counts, and must be known, only if ℓ ≥ 2. The ablations leave out one of its parts."""
     quality = q_val(layer, pass_rate, target, sigma)
     if layer >= NOVELTY_FROM_LAYER and novelty is None:
         raise ValueError(f"generator_reward: a candidate of layer {layer} has no novelty; measure it first")

@@ -26,7 +26,7 @@ def parse_source(source: str) -> ast.Module:
 
 
 def parse_quietly(source: str) -> ast.Module | None:
-    """The tree, or None if the source does not parse; a candidate's invalid escapes are not the user's news."""
+    """Return the tree, or None if the source does not parse, without warnings about a candidate's invalid escapes."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
