@@ -23,7 +23,7 @@ LOCK_NAME = "run.lock"
 
 
 def is_run(path: Path) -> bool:
-    """Whether this is the directory of a run; False for what cannot be a path at all."""
+    """Return whether this is the directory of a run; False for what cannot be a path at all."""
     try:
         return (path / DATABASE_NAME).is_file()
     except (OSError, ValueError):  # a name that is too long, a NUL
@@ -69,7 +69,7 @@ class RunLock:
 
 @contextmanager
 def boundary(path: Path) -> Iterator[None]:
-    """SQLite's errors as ours: what happened to which run, and what to do about it."""
+    """Turn SQLite's errors into ours: what happened to which run, and what to do about it."""
     try:
         yield
     except sqlite3.Error as error:
@@ -157,7 +157,7 @@ class Database:
 
     @contextmanager
     def transaction(self, *, durable: bool = False) -> Iterator[None]:
-        """All or nothing; inside another transaction, part of that one.
+        """Do all or nothing; inside another transaction, be part of that one.
 
         `durable` also survives a power cut: it waits for the disk. Without it a kill of the process loses
         nothing either, and the many small records of a step stay cheap.
@@ -184,7 +184,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """One unchanging view for all reads inside; the writer goes on undisturbed."""
+        """Hold one unchanging view for all reads inside; the writer goes on undisturbed."""
         self.execute("BEGIN")
         try:
             yield

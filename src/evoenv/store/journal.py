@@ -58,7 +58,7 @@ class Journal:
 
     @classmethod
     def create(cls, directory: Path, config: Mapping[str, Any], versions: Mapping[str, str]) -> Self:
-        """A new run; refuses a directory that holds one."""
+        """Create a new run; refuse a directory that holds one."""
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -81,7 +81,7 @@ class Journal:
 
     @classmethod
     def open(cls, directory: Path) -> Self:
-        """An existing run, for writing."""
+        """Open an existing run for writing."""
         cls._require(directory)
         store = cls._open_writable(directory)
         try:
@@ -94,7 +94,7 @@ class Journal:
 
     @classmethod
     def read(cls, directory: Path) -> Self:
-        """An existing run, for reading, whether or not it is being written at the moment."""
+        """Open an existing run for reading, whether or not it is being written at the moment."""
         path = cls._require(directory)
         database = Database(path, read_only=True)
         try:
@@ -110,7 +110,7 @@ class Journal:
 
     @staticmethod
     def begun(directory: Path) -> bool:
-        """Whether a run was begun there; one that was killed while being created was not, and is simply created."""
+        """Return whether a run was begun there; one killed while being created was not, and is simply created."""
         path = directory / DATABASE_NAME
         if not path.is_file() or not path.stat().st_size:
             return False
@@ -172,7 +172,7 @@ class Journal:
         )
 
     def events(self, after: int = 0, limit: int = 10_000) -> list[tuple[int, float, int | None, str, dict[str, Any]]]:
-        """(number, time, step, kind, data), oldest first, from the one after number `after`."""
+        """Return (number, time, step, kind, data), oldest first, from the one after number `after`."""
         rows = self._database.query(
             "SELECT id, at, step, kind, data FROM events WHERE id > ? ORDER BY id LIMIT ?", (after, limit)
         )
@@ -213,11 +213,11 @@ class Journal:
         return cast(dict[str, Any], json.loads(rows[0][0])) if rows else {}
 
     def last_step(self) -> int:
-        """The last step that is wholly done; 0 before the first."""
+        """Return the last step that is wholly done; 0 before the first."""
         return int(self._database.query("SELECT coalesce(max(step), 0) FROM stages WHERE stage = 'rotated'")[0][0])
 
     def last_checkpoint(self) -> tuple[int, str] | None:
-        """The step and name of the newest checkpoint that a committed update vouches for."""
+        """Return the step and name of the newest checkpoint that a committed update vouches for."""
         rows = self._database.query(
             "SELECT step, json_extract(data, '$.checkpoint') FROM stages WHERE stage = 'updated' "
             "AND json_extract(data, '$.checkpoint') IS NOT NULL ORDER BY step DESC LIMIT 1"
@@ -225,7 +225,7 @@ class Journal:
         return (int(rows[0][0]), str(rows[0][1])) if rows else None
 
     def checkpoints(self) -> list[str]:
-        """Names of all checkpoints that committed updates vouch for, oldest first."""
+        """Return the names of all checkpoints that committed updates vouch for, oldest first."""
         rows = self._database.query(
             "SELECT json_extract(data, '$.checkpoint') FROM stages WHERE stage = 'updated' "
             "AND json_extract(data, '$.checkpoint') IS NOT NULL ORDER BY step"
@@ -233,7 +233,7 @@ class Journal:
         return [str(name) for (name,) in rows]
 
     def last_update(self) -> int:
-        """The last step whose update is committed; 0 before the first."""
+        """Return the last step whose update is committed; 0 before the first."""
         return int(self._database.query("SELECT coalesce(max(step), 0) FROM stages WHERE stage = 'updated'")[0][0])
 
     # ----------------------------------------------------------------- requests and samples
@@ -259,7 +259,7 @@ class Journal:
             )
 
     def requests(self, step: int, purpose: Purpose) -> dict[str, tuple[str | None, int | None, int | None]]:
-        """Subject, seed and difficulty of a step's requests, by id."""
+        """Return subject, seed and difficulty of a step's requests, by id."""
         rows = self._database.query(
             "SELECT id, subject, seed, difficulty FROM requests WHERE step = ? AND purpose = ? ORDER BY id",
             (step, purpose),
@@ -285,7 +285,7 @@ class Journal:
                 )
 
     def samples(self, step: int, purpose: Purpose) -> dict[SampleKey, Sample]:
-        """The samples of a step for one purpose, with their rollouts while those are kept."""
+        """Return the samples of a step for one purpose, with their rollouts while those are kept."""
         rows = self._database.query(
             "SELECT s.request_id, s.idx, s.text, s.finish_reason, s.tokens, s.version, r.data FROM requests q "
             "JOIN samples s ON s.request_id = q.id "
@@ -307,7 +307,7 @@ class Journal:
         return samples
 
     def tokens(self, step: int) -> dict[Purpose, int]:
-        """Tokens sampled in a step, by purpose."""
+        """Return the number of tokens sampled in a step, by purpose."""
         rows = self._database.query(
             "SELECT q.purpose, sum(s.tokens) FROM requests q JOIN samples s ON s.request_id = q.id "
             "WHERE q.step = ? GROUP BY q.purpose",
@@ -334,7 +334,7 @@ class Journal:
         return {(request, index): Score(value, bool(ok), failure) for request, index, value, ok, failure in rows}
 
     def replies(self, request_id: str) -> list[tuple[str, Score | None]]:
-        """What was said to one request, in the order of the samples, with what it earned where it was scored."""
+        """Return the replies to one request, in the order of the samples, with their scores if they were scored."""
         rows = self._database.query(
             "SELECT s.text, c.value, c.format_ok, c.failure FROM samples s "
             "LEFT JOIN scores c ON c.request_id = s.request_id AND c.idx = s.idx WHERE s.request_id = ? ORDER BY s.idx",
@@ -351,5 +351,5 @@ class Journal:
 
 
 def _storable(text: str | None) -> str | None:
-    """Text from a worker as SQLite can hold it: without lone surrogates."""
+    """Make a worker's text fit for SQLite: without lone surrogates."""
     return None if text is None else text.encode("utf-8", "replace").decode("utf-8")

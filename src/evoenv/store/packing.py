@@ -17,7 +17,7 @@ Packed = str | bytes
 
 
 def pack_text(text: str) -> Packed:
-    """Plain text where it is short (readable with any SQLite tool), zlib where it is long.
+    """Pack a short text as it is (readable with any SQLite tool), a long one with zlib.
 
     Model output may hold lone surrogates, which SQLite's text cannot: those go the binary way too.
     """
@@ -43,7 +43,7 @@ def unpack_vector(blob: bytes) -> NDArray[np.float32]:
 
 
 def pack_rollout(rollout: Rollout) -> bytes:
-    """Token ids, log-probabilities and temperature, to the bit: a resumed update must see what the sampler saw."""
+    """Pack token ids, log-probabilities and temperature to the bit: a resumed update must see what the sampler saw."""
     reals = array("d", [rollout.temperature]) + rollout.logprobs
     parts = (rollout.prompt_ids.tobytes(), rollout.token_ids.tobytes(), reals.tobytes())
     header = array("I", [len(part) for part in parts]).tobytes()
@@ -51,7 +51,7 @@ def pack_rollout(rollout: Rollout) -> bytes:
 
 
 def unpack_rollout(blob: bytes) -> Rollout:
-    """The rollout that `pack_rollout` kept."""
+    """Return the rollout that `pack_rollout` kept."""
     raw = zlib.decompress(blob)
     lengths = array("I")
     width = 3 * lengths.itemsize

@@ -48,7 +48,7 @@ class Proposals(Journal):
                 )
 
     def candidates(self, step: int) -> list[Candidate]:
-        """The candidates of a step, by group and index."""
+        """Return the candidates of a step, by group and index."""
         rows = self._database.query(
             "SELECT c.grp, c.idx, s.text, e.source, c.parents FROM candidates c "
             "JOIN samples s ON s.request_id = c.request_id AND s.idx = c.idx "
@@ -68,7 +68,7 @@ class Proposals(Journal):
         ]
 
     def count_candidates(self, before_step: int | None = None) -> int:
-        """All candidates, or those of earlier steps than `before_step`."""
+        """Count all candidates, or those of earlier steps than `before_step`."""
         if before_step is None:
             return int(self._database.query("SELECT count(*) FROM candidates")[0][0])
         return int(self._database.query("SELECT count(*) FROM candidates WHERE step < ?", (before_step,))[0][0])
@@ -112,11 +112,11 @@ class Proposals(Journal):
                 )
 
     def reports(self, step: int) -> dict[str, ValidationReport]:
-        """The verdicts on a step's candidates, by candidate id."""
+        """Return the verdicts on a step's candidates, by candidate id."""
         return self._reports("step = ?", step)
 
     def report(self, candidate_id: str) -> ValidationReport | None:
-        """The verdict on one candidate; None before it."""
+        """Return the verdict on one candidate; None before it."""
         return self._reports("candidate_id = ?", candidate_id).get(candidate_id)
 
     def _reports(self, condition: str, value: int | str) -> dict[str, ValidationReport]:
@@ -150,7 +150,7 @@ class Proposals(Journal):
         self._database.execute_many("INSERT INTO reviews VALUES (?, ?, ?, ?)", rows)
 
     def reviews(self, step: int) -> dict[str, tuple[Review, ...]]:
-        """The reviews of a step, by candidate id."""
+        """Return the reviews of a step, by candidate id."""
         rows = self._database.query(
             "SELECT r.candidate_id, r.verdict, s.text FROM reviews r "
             "LEFT JOIN requests q ON q.step = r.step AND q.purpose = 'review' AND q.subject = r.candidate_id "
@@ -222,7 +222,7 @@ class Proposals(Journal):
         ]
 
     def generator_rewards(self, step: int) -> dict[str, float]:
-        """The reward of every candidate of a step, or of every question under r-zero, by id."""
+        """Return the reward of every candidate of a step, or of every question under r-zero, by id."""
         rows = self._database.query(
             "SELECT candidate_id, reward FROM decisions WHERE step = ? UNION ALL "
             "SELECT question_id, reward FROM question_decisions WHERE step = ? ORDER BY 1",
@@ -242,7 +242,7 @@ class Proposals(Journal):
             self._database.execute_many("INSERT OR IGNORE INTO questions VALUES (?, ?, ?, ?, ?)", rows)
 
     def questions(self, step: int) -> list[Question]:
-        """The questions of a step, by group and index."""
+        """Return the questions of a step, by group and index."""
         rows = self._database.query(
             "SELECT q.grp, q.idx, s.text FROM questions q "
             "JOIN samples s ON s.request_id = q.request_id AND s.idx = q.idx WHERE q.step = ? ORDER BY q.grp, q.idx",
@@ -255,7 +255,7 @@ class Proposals(Journal):
         self._database.execute_many("INSERT INTO votes VALUES (?, ?, ?, ?)", rows)
 
     def votes(self, step: int) -> dict[str, Vote]:
-        """The votes of a step, by question id; a question that could not be asked has none."""
+        """Return the votes of a step, by question id; a question that could not be asked has none."""
         rows = self._database.query(
             "SELECT question_id, agreeing, share FROM votes WHERE step = ? ORDER BY question_id", (step,)
         )

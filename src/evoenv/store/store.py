@@ -75,7 +75,7 @@ class Store(Proposals):
         )
 
     def environments(self) -> list[EnvironmentRecord]:
-        """Every environment ever admitted, in order of admission."""
+        """Return every environment ever admitted, in order of admission."""
         rows = self._database.query(
             "SELECT id, name, original, active, candidate_id, admitted_step, retired_step, epochs, level, tags "
             "FROM environments ORDER BY position"
@@ -97,7 +97,7 @@ class Store(Proposals):
         ]
 
     def add_provenance(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
-        """What environments brought along from elsewhere, by id."""
+        """Keep what environments brought along from elsewhere, by id."""
         rows = [(environment_id, pack_text(json.dumps(data))) for environment_id, data in facts.items()]
         self._database.execute_many("INSERT OR REPLACE INTO provenance VALUES (?, ?)", rows)
 
@@ -106,7 +106,7 @@ class Store(Proposals):
         return {environment_id: json.loads(unpack_text(data)) for environment_id, data in rows}
 
     def pool(self) -> PoolState:
-        """The pool as the last finished step left it."""
+        """Return the pool as the last finished step left it."""
         rows = self._database.query(
             "SELECT id, original, active, epochs, level, level_right, level_total FROM environments ORDER BY position"
         )
@@ -143,7 +143,7 @@ class Store(Proposals):
         )
 
     def add_vectors(self, vectors: Mapping[str, tuple[Matrix, Matrix]]) -> None:
-        """Prompt and code embeddings by environment id."""
+        """Keep prompt and code embeddings by environment id."""
         rows = [
             (environment_id, pack_vector(prompt), pack_vector(code))
             for environment_id, (prompt, code) in vectors.items()
@@ -151,7 +151,7 @@ class Store(Proposals):
         self._database.execute_many("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", rows)
 
     def vectors(self, environment_ids: Sequence[str]) -> tuple[Matrix, Matrix]:
-        """Prompt and code embeddings as rows, in the order asked for."""
+        """Return prompt and code embeddings as rows, in the order asked for."""
         packed: dict[str, tuple[bytes, bytes]] = {}
         for start in range(0, len(environment_ids), 500):
             part = environment_ids[start : start + 500]
@@ -164,14 +164,14 @@ class Store(Proposals):
         return _rows([prompt for prompt, _ in ordered]), _rows([code for _, code in ordered])
 
     def without_vectors(self) -> list[str]:
-        """Environments that were imported and not embedded yet, in order of admission."""
+        """Return the environments that were imported and not embedded yet, in order of admission."""
         rows = self._database.query(
             "SELECT id FROM environments WHERE id NOT IN (SELECT environment_id FROM vectors) ORDER BY position"
         )
         return [environment_id for (environment_id,) in rows]
 
     def novelty_cache(self, dimension: int) -> NoveltyCache:
-        """C, rebuilt: the vectors of every environment ever admitted."""
+        """Rebuild C: the vectors of every environment ever admitted."""
         cursor = self._database.execute(
             "SELECT e.id, v.prompt, v.code FROM environments e JOIN vectors v ON v.environment_id = e.id "
             "ORDER BY e.position"
@@ -195,7 +195,7 @@ class Store(Proposals):
         return {name: float("nan") if value is None else value for name, value in rows}
 
     def metric(self, name: str) -> list[tuple[int, float]]:
-        """One metric over the steps that have it."""
+        """Return one metric over the steps that have it."""
         return [
             (step, value)
             for step, value in self._database.query(
@@ -217,12 +217,12 @@ class Store(Proposals):
             self.add_event(step, "evaluated", {"suite": suite, "accuracy": accuracy, "low": low, "high": high, "n": n})
 
     def evaluations(self) -> list[HeldOutAccuracy]:
-        """All held-out accuracies, by suite and step."""
+        """Return all held-out accuracies, by suite and step."""
         rows = self._database.query("SELECT step, suite, accuracy, low, high, n FROM evaluations ORDER BY suite, step")
         return [HeldOutAccuracy(*row) for row in rows]
 
     def size(self) -> dict[str, int]:
-        """Bytes of the database and candidates in it."""
+        """Return the bytes of the database and the number of candidates in it."""
         pages = int(self._database.query("PRAGMA page_count")[0][0])
         page = int(self._database.query("PRAGMA page_size")[0][0])
         return {"bytes": pages * page, "candidates": self.count_candidates()}
