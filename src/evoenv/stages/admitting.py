@@ -58,7 +58,7 @@ def decide(run: Run, step: int, proposed: Proposed, judged: Judged) -> list[str]
 
 
 def admitted_candidates(store: Store, step: int) -> list[Candidate]:
-    """The candidates of a step that were admitted, by group and index."""
+    """Return the candidates of a step that were admitted, by group and index."""
     admitted = {decision.candidate_id for decision in store.decisions(step) if decision.admitted}
     return [candidate for candidate in store.candidates(step) if candidate.id in admitted] if admitted else []
 
@@ -89,7 +89,7 @@ def _measure(run: Run, proposed: Proposed) -> tuple[dict[str, Measured], dict[st
 
 
 def _repetition_before(run: Run, step: int) -> float:
-    """s̄ as the step before left it."""
+    """Return s̄ as the step before left it."""
     history = [value for at, value in run.store.metric(REPETITION) if at < step]
     return history[-1] if history else run.config.novelty.ema_start
 

@@ -17,24 +17,24 @@ _BY_ROLE = ("tokens/solver", "tokens/generator")
 
 
 def trained_tokens(update: Mapping[str, float]) -> float:
-    """What an update learnt from, by its metrics."""
+    """Count the tokens that an update learnt from, by its metrics."""
     return sum(update.get(name, 0.0) for name in _BY_ROLE)
 
 
 def tokens_spent(store: Store) -> int:
-    """Tokens of all finished steps."""
+    """Count the tokens of all finished steps."""
     return round(sum(value for name in (SAMPLED, TRAINED) for _, value in store.metric(name)))
 
 
 def is_finished(store: Store, config: Config) -> bool:
-    """Whether the configured steps are done, or the configured tokens used up."""
+    """Return whether the configured steps are done, or the configured tokens used up."""
     if store.last_step() >= config.run.steps:
         return True
     return bool(config.run.tokens) and tokens_spent(store) >= config.run.tokens
 
 
 def is_last(store: Store, config: Config, step: int, update: Mapping[str, float]) -> bool:
-    """The same, asked in the middle of `step`, right after its update."""
+    """Return whether the run will be finished after `step`, asked right after its update."""
     if step >= config.run.steps:
         return True
     spent = tokens_spent(store) + sum(store.tokens(step).values()) + trained_tokens(update)

@@ -21,12 +21,12 @@ class Observer(Protocol):
     """Whoever watches a run: a terminal, a test, a dashboard. It never changes anything."""
 
     def stage(self, step: int, stage: Stage) -> None:
-        """A stage begins."""
+        """Hear that a stage begins."""
 
     def progress(self, step: int, stage: Stage, done: int, total: int) -> None: ...
 
     def summary(self, summary: StepSummary) -> None:
-        """A step is done."""
+        """Hear that a step is done."""
 
 
 class Unobserved:

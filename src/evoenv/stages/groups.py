@@ -10,7 +10,7 @@ from evoenv.store.store import Purpose, Store
 
 
 def generator_groups(store: Store, step: int) -> list[Group]:
-    """The generator's samples with the rewards of the candidates (or questions) that they are, by prompt."""
+    """Return the generator's samples with the rewards of the candidates (or questions) that they are, by prompt."""
     rewards = store.generator_rewards(step)
     groups: list[Group] = []
     for request_id, samples in _by_request(store, step, "generate").items():
@@ -21,7 +21,7 @@ def generator_groups(store: Store, step: int) -> list[Group]:
 
 
 def solver_groups(store: Store, step: int, only: Container[str] | None = None) -> list[Group]:
-    """The solver's samples with their scores, by request; `only` of these, if others are not all answered yet."""
+    """Return the solver's samples with their scores, by request; `only` these, if others are not all answered yet."""
     scores = store.scores(step, "solve")
     return [
         Group(request_id, "solver", samples, tuple(scores[request_id, sample.index].value for sample in samples))
@@ -31,7 +31,7 @@ def solver_groups(store: Store, step: int, only: Container[str] | None = None) -
 
 
 def _by_request(store: Store, step: int, purpose: Purpose) -> dict[str, tuple[Sample, ...]]:
-    """The samples of each request in order, without those that failed."""
+    """Return the samples of each request in order, without those that failed."""
     samples: dict[str, list[Sample]] = {request_id: [] for request_id in store.requests(step, purpose)}
     for sample in store.samples(step, purpose).values():
         if sample.finish_reason != "error":

@@ -125,7 +125,7 @@ def _fitting_review(run: Run, case: _Case) -> tuple[Message, ...] | None:
 
 
 def fits_solver(run: Run, instance: Instance | None) -> bool:
-    """Whether the solver can be shown this instance at all."""
+    """Return whether the instance exists and its prompt is short enough for the solver."""
     if instance is None:
         return False
     return prompt_tokens(run, solver_messages(instance.prompt)) <= run.config.solver.max_prompt_tokens

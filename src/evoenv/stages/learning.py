@@ -67,7 +67,7 @@ def restore_policy(run: Run, groups: Callable[[Run, int], list[Group]]) -> None:
 
 
 def _batch(run: Run, step: int, groups: Sequence[Group]) -> Batch:
-    """What the step's update trains on: every step before it had one update."""
+    """Build what the step's update trains on: every step before it had one update."""
     return build_batch(groups, run.config.training, update=step - 1)
 
 
@@ -80,6 +80,6 @@ def drop_needless_checkpoints(run: Run) -> None:
 
 
 def _is_due(run: Run, step: int, update: Mapping[str, float]) -> bool:
-    """Whether the policy is saved after this step's update."""
+    """Return whether the policy is saved after this step's update."""
     every = max(1, run.config.run.checkpoint_every) if run.policy.exact_replay else 1
     return step % every == 0 or is_last(run.store, run.config, step, update)

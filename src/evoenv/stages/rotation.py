@@ -60,7 +60,7 @@ def rotate(run: Run, step: int, curriculum: Curriculum) -> StepSummary:
 def _pool_after(
     run: Run, step: int, before: PoolState, entered: Sequence[EnvironmentRecord], curriculum: Curriculum
 ) -> tuple[PoolState, tuple[str, ...]]:
-    """The pool after the step, and the ids of the environments that leave it."""
+    """Return the pool after the step, and the ids of the environments that leave it."""
     if not curriculum.environments:
         return before, ()
     responses = run.config.solver.responses_per_prompt
@@ -69,7 +69,7 @@ def _pool_after(
 
 
 def _levels(run: Run, after: PoolState) -> dict[str, float]:
-    """Where the adaptive levels of P are, if they move."""
+    """Return the mean and the largest adaptive level of P, if levels move."""
     levels = [after.members[member_id].difficulty.level for member_id in after.active]
     if run.config.solver.difficulty_rule == "fixed" or not levels:
         return {}
@@ -77,7 +77,7 @@ def _levels(run: Run, after: PoolState) -> dict[str, float]:
 
 
 def _tokens(run: Run, step: int) -> dict[str, float]:
-    """Tokens sampled, by what for; tokens trained on; and how fast, as far as this process sampled them."""
+    """Count tokens sampled, by purpose, and tokens trained on; and how fast, as far as this process sampled them."""
     tokens = run.store.tokens(step)
     metrics = {f"tokens/{purpose}": float(count) for purpose, count in tokens.items()}
     metrics[SAMPLED] = float(sum(tokens.values()))
@@ -88,7 +88,7 @@ def _tokens(run: Run, step: int) -> dict[str, float]:
 
 
 def _admitted_records(store: Store, step: int) -> list[EnvironmentRecord]:
-    """The admitted candidates of a step as environments of the pool, by group and index."""
+    """Return the admitted candidates of a step as environments of the pool, by group and index."""
     candidates = admitted_candidates(store, step)
     reports = store.reports(step) if candidates else {}
     records = []

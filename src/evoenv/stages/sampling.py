@@ -22,7 +22,7 @@ SPENDING = "spending"
 SPENDING_KEPT_EVERY_S = 1.0
 """A killed run forgets at most what was spent in this time; a write per answer would cost more than it saves."""
 SPENDING_BEFORE = Path("policy") / "endpoint.json"
-"""Where older versions kept it in the run directory."""
+"""Its place in the run directory of older versions."""
 
 _COUNTING = threading.Lock()
 """Instances are made on many threads, and tokenizers may not be shared between them."""

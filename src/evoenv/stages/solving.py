@@ -42,7 +42,7 @@ def solve(run: Run, step: int, pool: PoolState, admitted: Sequence[str]) -> None
 
 
 def solver_outcomes(store: Store, step: int) -> list[Outcome]:
-    """What the solver's groups mean for the pool: how each environment that was drawn went."""
+    """Summarise the solver's groups for the pool: how each environment that was drawn went."""
     requests = store.requests(step, "solve")
     outcomes: list[Outcome] = []
     for group in solver_groups(store, step):
@@ -119,7 +119,7 @@ def _score(run: Run, step: int, asked: Sequence[Asked], said: Mapping[SampleKey,
 
 
 def solver_metrics(store: Store, step: int) -> dict[str, float]:
-    """Mean scores over all that was sampled, groups without signal included."""
+    """Compute mean scores over all that was sampled, groups without signal included."""
     scores = store.scores(step, "solve").values()
     if not scores:
         return {}
