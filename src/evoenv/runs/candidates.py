@@ -165,7 +165,7 @@ def read_page(
 
 
 def _parts(query: CandidateQuery) -> tuple[str, str, list[Any], str]:
-    """Tables, conditions, their values, and the column to order steps by.
+    """Return tables, conditions, their values, and the column to order steps by.
 
     The most telling condition goes first, because its table has an index on it and the step.
     """
@@ -292,7 +292,7 @@ def _record(candidate_id: str, row: Sequence[Any]) -> EnvironmentRecord:
 
 
 def diversity_of(layer: int | None, novelty: float | None, gamma: float | None) -> float | None:
-    """γ·N, the part of the reward that novelty pays; None for what was not decided or came too short for it."""
+    """Compute γ·N, the part of the reward that novelty pays; None for what was not decided or came too short for it."""
     if layer is None or novelty is None or layer < NOVELTY_FROM_LAYER:
         return None
     return (gamma or 0.0) * novelty

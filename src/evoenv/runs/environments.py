@@ -205,7 +205,7 @@ class Oracle:
         self._known: dict[str, bool | None] = {}
 
     def is_consistent(self, source: str) -> bool | None:
-        """Whether the prompt asks for what the code computes; None if that cannot be told."""
+        """Return whether the prompt asks for what the code computes; None if that cannot be told."""
         identity = environment_id(source)
         if identity not in self._known:
             verdict = read_environment(source).consistent

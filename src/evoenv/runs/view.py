@@ -276,13 +276,14 @@ class RunView:
         return [name for (name,) in self.store.query("SELECT DISTINCT name FROM metrics ORDER BY name")]
 
     def times(self, step: int) -> dict[str, float]:
-        """Seconds that a step spent, by what: `generate`, `judge`, `solve`, `update`, …; `step` is the whole."""
+        """Return the seconds that a step spent by activity: `generate`, `judge`, `solve`, `update`, …; `step` is all.
+        """
         left_out = ("tokens_per_second", "overhead_share")
         pairs = ((name.removeprefix("time/"), value) for name, value in self.store.metrics(step).items())
         return {name: value for name, value in pairs if "/" not in name and name not in left_out}
 
     def tokens(self, steps: Iterable[int]) -> int:
-        """Tokens sampled in these steps."""
+        """Count the tokens sampled in these steps."""
         return sum(sum(self.store.tokens(step).values()) for step in steps)
 
     def evaluations(self) -> list[HeldOutAccuracy]:
