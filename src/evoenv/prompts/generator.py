@@ -89,7 +89,7 @@ def choose_distinct_examples(
 def generator_messages(
     examples: Sequence[Example], version: Literal["full", "short"] = "full", max_prompt_tokens: int = 8192
 ) -> tuple[tuple[Message, ...], tuple[str, ...]]:
-    """The chat prompt and the ids of the examples it really shows (the candidate's parents).
+    """Return the chat prompt and the ids of the examples it really shows (the candidate's parents).
 
     Examples that would take the prompt over the limit are left out from the end; the first always stays.
     """

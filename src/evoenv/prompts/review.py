@@ -49,7 +49,7 @@ def latent_table(instance: Instance, limit: int = _MAX_VALUE_CHARS) -> list[Late
     This makes the data flow between methods visible.
 
     Reviewers are weak at this when they read method by method, and it can simply be measured. A value
-    counts as shown where each number or text in it stands somewhere in the prompt.
+    counts as shown if each number or text in it stands somewhere in the prompt.
     """
     shown = _PromptValues(instance.prompt)
     rows = [
@@ -61,7 +61,7 @@ def latent_table(instance: Instance, limit: int = _MAX_VALUE_CHARS) -> list[Late
 
 
 def _plain(encoded: Any) -> Any:
-    """The value behind the wire form; the wire form itself where a hostile one does not decode."""
+    """Decode the wire form of a value; return the wire form itself if it is hostile and does not decode."""
     try:
         return codec.decode(encoded)
     except (TypeError, ValueError, KeyError, IndexError, RecursionError):
@@ -69,7 +69,7 @@ def _plain(encoded: Any) -> Any:
 
 
 def _parts(path: str, value: Any) -> list[tuple[str, Any]]:
-    """Top-level parts of z: entries of a dict, items of a short sequence that holds sequences."""
+    """Return the top-level parts of z: entries of a dict, items of a short sequence that holds sequences."""
     if isinstance(value, Mapping):
         return [(f"{path}[{key!r}]", item) for key, item in value.items()]
     if isinstance(value, tuple) and len(value) <= _EXPAND_UP_TO:

@@ -17,7 +17,7 @@ _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
 @cache
 def load_prompt(name: str) -> str:
-    """The packaged text `name` (for example `generator_v1`)."""
+    """Return the packaged text `name` (for example `generator_v1`)."""
     file = resources.files("evoenv.prompts") / f"{name}.txt"
     if not file.is_file():
         known = sorted(
@@ -33,7 +33,7 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """A fenced block that its own content cannot close: the fence outgrows every run of backticks inside."""
+    """Make a fenced block that its own content cannot close: the fence outgrows every run of backticks inside."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
