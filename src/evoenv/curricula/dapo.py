@@ -68,7 +68,7 @@ def collect(run: Run, step: int) -> None:
 
 
 def informative(store: Store, step: int, only: Container[str] | None = None) -> list[Group]:
-    """The groups in which some responses are right and some are not, in order."""
+    """Return the groups in which some responses are right and some are not, in order."""
     groups = []
     for group in solver_groups(store, step, only):
         right = sum(reward >= FULLY_RIGHT for reward in group.rewards)
@@ -78,7 +78,7 @@ def informative(store: Store, step: int, only: Container[str] | None = None) -> 
 
 
 def groups(run: Run, step: int) -> list[Group]:
-    """The first informative groups, with DAPO's rewards."""
+    """Return the first informative groups, with DAPO's rewards."""
     config = run.config
     buffer = config.curriculum.overlong_share * config.solver.max_tokens
     shaped = []
@@ -99,10 +99,10 @@ def shaped_rewards(
 
 
 def overlong_penalty(length: int, max_tokens: int, buffer: float) -> float:
-    """0 up to the buffer, then linearly down to −1 at the limit."""
+    """Return 0 up to the buffer, then linearly down to −1 at the limit."""
     return min(-(length - (max_tokens - buffer)) / buffer, 0.0) if buffer > 0 else 0.0
 
 
 def _cursor(store: Store, step: int) -> int:
-    """How many problems of the stream earlier steps have used up."""
+    """Return how many problems of the stream earlier steps have used up."""
     return int(store.stage_data(step - 1, "solved").get("cursor", 0))

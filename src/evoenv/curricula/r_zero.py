@@ -50,7 +50,7 @@ def collect(run: Run, step: int) -> None:
 
 
 def groups(run: Run, step: int) -> list[Group]:
-    """The challenger's groups by its reward, and the solver's by accuracy and format."""
+    """Return the challenger's groups by its reward, and the solver's by accuracy and format."""
     scores = run.store.scores(step, "solve")
     groups = generator_groups(run.store, step)
     for group in solver_groups(run.store, step):
@@ -121,7 +121,7 @@ def vote(run: Run, step: int, texts: Mapping[str, str | None]) -> dict[str, Vote
 
 
 def _vote_request(run: Run, question_id: str, text: str | None) -> list[Asked]:
-    """The request for votes on a question; none if there is no question, or if it is too long to be asked."""
+    """Make the request for votes on a question; none if there is no question, or if it is too long to be asked."""
     config = run.config.solver
     if text is None or prompt_tokens(run, solver_messages(text)) > config.max_prompt_tokens:
         return []
@@ -155,7 +155,7 @@ def label_of(question_id: str, vote: Vote, samples: Mapping[SampleKey, Sample]) 
 
 
 def challenger_reward(share: float | None, cluster: int, batch: int, config: CurriculumConfig) -> float:
-    """`share` is None for a response without a question."""
+    """Compute the challenger's reward; `share` is None for a response without a question."""
     repeated = cluster / batch
     if config.challenger_reward == "code":
         return (-1.0 if share is None else min(share, 1.0 - share)) - repeated
@@ -165,7 +165,7 @@ def challenger_reward(share: float | None, cluster: int, batch: int, config: Cur
 
 
 def fate(share: float | None, config: CurriculumConfig) -> str:
-    """Whether the solver trains on a question, and if not, why."""
+    """Return whether the solver trains on a question, and if not, why."""
     if share is None:
         return MALFORMED
     if share < config.band_low - _ROUNDING:

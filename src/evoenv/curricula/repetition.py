@@ -13,7 +13,7 @@ SMOOTHING = 0.1
 
 
 def sentence_bleu(reference: Sequence[str], hypothesis: Sequence[str]) -> float:
-    """BLEU-4 of one hypothesis against one reference, smoothed; 0 if no word is shared."""
+    """Compute BLEU-4 of one hypothesis against one reference, smoothed; 0 if no word is shared."""
     return _bleu(_ngrams(reference), _ngrams(hypothesis))
 
 
