@@ -76,7 +76,7 @@ PAIRED: frozenset[str] = frozenset(part.name for part in PAIRINGS)
 
 
 def families(split: Split) -> tuple[str, ...]:
-    """The families of a split, in catalogue order."""
+    """Return the families of a split, in catalogue order."""
     if split == "all":
         return FAMILIES
     chosen = {
@@ -90,7 +90,7 @@ def families(split: Split) -> tuple[str, ...]:
 
 
 def may_appear(name: str, split: Split) -> bool:
-    """Whether a computation may stand beside a family of this split, before or after it."""
+    """Return whether a computation may stand beside a family of this split, before or after it."""
     if split in ("basic", "paired"):
         return name in BASIC or name in BASIC_STEPS
     return split == "all" or name not in HELD_OUT

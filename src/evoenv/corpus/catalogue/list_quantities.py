@@ -10,7 +10,7 @@ from evoenv.corpus.catalogue.parts import Computation, texts
 
 
 def quantity(name: str, code: str | Iterable[str], *sentences: str, **options: Any) -> Computation:
-    """A number from a list."""
+    """Make a computation that gives a number from a list."""
     options = {"area": "arrays", "gives": "int", **options}
     area, gives = options.pop("area"), options.pop("gives")
     return Computation(name, area, "ints", gives, texts(code), sentences, **options)

@@ -12,7 +12,10 @@ BOTH = POSITIVE | DISTINCT
 
 
 def step(name: str, code: str | Iterable[str], *sentences: str, **options: Any) -> Computation:
-    """A list from a list. Most steps change numbers one by one, so `ordered` is said only where the order matters."""
+    """Make a computation that gives a list from a list.
+
+    Most steps change numbers one by one, so `ordered` is said only if the order matters.
+    """
     return Computation(name, "arrays", "ints", "ints", texts(code), sentences, **options)
 
 

@@ -25,7 +25,7 @@ def numbers(
 
 
 def touch(name: str, code: str, *sentences: str, **options: Any) -> Computation:
-    """A last touch on a resulting number."""
+    """Make a computation that is a last touch on a resulting number."""
     return Computation(name, "arithmetic", "int", "int", (code,), sentences, last=True, **options)
 
 

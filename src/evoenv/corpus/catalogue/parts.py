@@ -44,7 +44,7 @@ class Sampler:
     facts: frozenset[str] = frozenset()
     """What holds for its lists: positive, distinct, signed, scaled (multiples of one number)."""
     knobs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Expressions in `difficulty` for SIZE, TOP and the like; the default ones where a knob is not named."""
+    """Expressions in `difficulty` for SIZE, TOP and the like; the default ones if a knob is not named."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Computation:
     drops: frozenset[str] = frozenset()
     adds: frozenset[str] = frozenset()
     least: int = 1
-    """The fewest elements it takes; 0 where an empty list is fine."""
+    """The fewest elements it takes; 0 if an empty list is fine."""
     loses: int = 0
     """How many elements fewer it gives."""
     filters: bool = False
@@ -97,7 +97,7 @@ class Computation:
     last: bool = False
     """A touch on the final number, not a family of its own."""
     check: str | None = None
-    """The scorer's body, where answers are verified instead of compared."""
+    """The scorer's body, if answers are verified instead of compared."""
     trail: str | None = None
     """An expression over the code's names: the intermediate results a worked solution shows."""
     made_of: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ NAMESPACE: dict[str, Any] = {"math": math, "itertools": itertools, "Counter": co
 
 
 def imports_of(code: str) -> tuple[str, ...]:
-    """The import lines, besides `import random`, that a piece of code needs."""
+    """Return the import lines, besides `import random`, that a piece of code needs."""
     return tuple(line for name, line in IMPORTS if re.search(rf"\b{name}\b", code))
 
 
@@ -129,7 +129,7 @@ def substitute(template: str, values: Mapping[str, str]) -> str:
 
 
 def slots_of(template: str) -> tuple[str, ...]:
-    """The slots of a template in order of first use."""
+    """Return the slots of a template in order of first use."""
     return tuple(dict.fromkeys(SLOT.findall(_STRING.sub("", template))))
 
 
@@ -146,7 +146,7 @@ def evaluate(part: Computation, values: Mapping[str, Any], code: str | None = No
 
 
 def trail(part: Computation, names: Mapping[str, Any]) -> Any:
-    """The intermediate results that a worked solution shows, or None."""
+    """Return the intermediate results that a worked solution shows, or None."""
     return eval(_compiled(part.trail, "eval"), dict(names)) if part.trail else None
 
 

@@ -22,7 +22,7 @@ class ScorerTemplate:
     gives: frozenset[str]
     codes: tuple[str, ...]
     weight: int
-    """How often it is chosen where it fits."""
+    """How often it is chosen if it fits."""
 
 
 FORMS: dict[str, Form] = {

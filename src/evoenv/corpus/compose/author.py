@@ -77,12 +77,12 @@ class Author:
         self.families = families(split)
 
     def compose(self, index: int) -> Program:
-        """The program number `index`, of a family drawn at random from the split."""
+        """Compose the program number `index`, of a family drawn at random from the split."""
         rng = random.Random(derive_seed("corpus", self.seed, self.split, index))
         return self._compose(rng, rng.choice(self.families))
 
     def compose_family(self, family: str, index: int) -> Program:
-        """The program number `index` of one family of the split."""
+        """Compose the program number `index` of one family of the split."""
         if family not in self.families:
             raise InputError(f"the split {self.split!r} has no family {family!r}; it has {', '.join(self.families)}")
         rng = random.Random(derive_seed("corpus", self.seed, self.split, family, index))
@@ -98,7 +98,7 @@ class Author:
         )
 
     def programs(self, count: int) -> Iterator[Program]:
-        """The first `count` programs."""
+        """Compose the first `count` programs."""
         return (self.compose(index) for index in range(count))
 
 
@@ -192,7 +192,7 @@ def _template_names(planned: ProgramPlan, codes: Sequence[str]) -> set[str]:
 
 
 def _sampling(rng: random.Random, planned: ProgramPlan, names: _Names) -> tuple[list[str], dict[str, str], Part]:
-    """The lines that draw the instance, the variable of each slot, and the part."""
+    """Return the lines that draw the instance, the variable of each slot, and the part."""
     first = planned.chain[0]
     if planned.sampler is None:
         slots = {slot: names.pick(SLOT_NAMES.get(slot, (slot.lower(),)), slot) for slot in first.draws}
@@ -207,7 +207,7 @@ def _sampling(rng: random.Random, planned: ProgramPlan, names: _Names) -> tuple[
 def _parameters(
     rng: random.Random, part: Computation, names: _Names, *, may_draw: bool
 ) -> tuple[dict[str, str], str | None]:
-    """A constant or a drawn, shown variable for each parameter; and the line that draws it."""
+    """Choose a constant or a drawn, shown variable for each parameter; also return the line that draws it."""
     params: dict[str, str] = {}
     draw = None
     for slot, (low, high) in part.params.items():
@@ -228,7 +228,7 @@ def _sentence(rng: random.Random, part: Computation, values: dict[str, str], ind
 def _template(
     rng: random.Random, planned: ProgramPlan, slots: dict[str, str], sentences: Sequence[str], form: str
 ) -> list[str]:
-    """The template as pieces, one sentence each, with the separators between them."""
+    """Return the template as pieces, one sentence each, with the separators between them."""
     first = planned.chain[0]
     intros = DOMAINS[first.takes].intros if planned.sampler else ()
     pieces = [*sentences, form]

@@ -24,7 +24,7 @@ class Taken:
 
 
 def run_chain(parts: Sequence[Part], z: dict[str, Any]) -> list[Taken]:
-    """Every step of a program on an instance; the last value is the answer.
+    """Run every step of a program on an instance; the last value is the answer.
 
     The parts' own code is run, not the program's source: for programs of this package the two agree.
     """
@@ -43,7 +43,7 @@ def run_chain(parts: Sequence[Part], z: dict[str, Any]) -> list[Taken]:
 
 
 def run_pieces(step: Taken) -> list[Taken]:
-    """A step as the smaller ones that it is made of; itself where it is not."""
+    """Split a step into the smaller ones that it is made of; return the step itself if there are none."""
     pieces: list[Taken] = []
     for name in step.computation.made_of:
         computation = COMPUTATIONS[name]
@@ -55,7 +55,7 @@ def run_pieces(step: Taken) -> list[Taken]:
 
 
 def idle_step(parts: Sequence[Part], instances: Sequence[dict[str, Any]], share: float) -> str:
-    """The name of a step that changes nothing in at least this share of instances, or nothing."""
+    """Return the name of a step that changes nothing in at least this share of instances, or an empty text."""
     unchanged: dict[str, int] = {}
     for z in instances:
         before: Any = next((z[key] for _, key in parts[0].params), None)

@@ -33,13 +33,13 @@ class ProgramPlan:
     """What a program computes, before names and words are chosen."""
 
     sampler: Sampler | None
-    """None where the computation draws its own scalars."""
+    """None if the computation draws its own scalars."""
     knobs: dict[str, str]
     chain: tuple[Computation, ...]
 
 
 def plan(rng: random.Random, family: str, split: Split) -> ProgramPlan:
-    """A sound chain around a family."""
+    """Plan a sound chain around a family."""
     heart = COMPUTATIONS[family]
     for _ in range(TRIES):
         chain = _chain(rng, heart, split)
@@ -116,6 +116,6 @@ def is_sound(sampler: Sampler | None, knobs: dict[str, str], chain: Sequence[Com
 
 
 def _least_size(expression: str) -> int:
-    """The size at level 0: the constant that a size starts with."""
+    """Return the size at level 0: the constant that a size starts with."""
     match = re.match(r"\d+", expression)
     return int(match.group()) if match else 1

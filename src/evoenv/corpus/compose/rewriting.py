@@ -11,7 +11,7 @@ LONGEST_LITERAL = 240
 
 
 def text_literal(pieces: Sequence[str]) -> str:
-    """A template as one text literal, or as one for each sentence where it is very long."""
+    """Write a template as one text literal, or as one for each sentence if it is very long."""
     whole = _quoted("".join(pieces))
     if len(whole) <= LONGEST_LITERAL:
         return whole
@@ -29,7 +29,7 @@ def template_of(source: str) -> str:
 
 
 def with_template(source: str, pieces: Sequence[str]) -> str:
-    """Another prompt template, given as sentences with their separators."""
+    """Give a source another prompt template, passed as sentences with their separators."""
     node = _template_node(ast.parse(source))
     return _with_lines(source, node, [f"    prompt_template = {text_literal(pieces)}"])
 
@@ -49,7 +49,7 @@ def method_of(source: str, name: str) -> ast.FunctionDef:
 
 
 def with_body(source: str, name: str, code: str) -> str:
-    """Another body for a method."""
+    """Give a method another body."""
     method = method_of(source, name)
     lines = source.split("\n")
     new = ["        " + line for line in code.split("\n")]
@@ -57,7 +57,7 @@ def with_body(source: str, name: str, code: str) -> str:
 
 
 def with_statements(source: str, old: Sequence[ast.stmt], code: str) -> str:
-    """Other code in the place of consecutive statements of a method."""
+    """Put other code in the place of consecutive statements of a method."""
     lines = source.split("\n")
     new = ["        " + line for line in code.split("\n")]
     return "\n".join([*lines[: old[0].lineno - 1], *new, *lines[old[-1].end_lineno :]])
@@ -71,11 +71,11 @@ def _with_lines(source: str, node: ast.stmt, new: list[str]) -> str:
 # --------------------------------------------------------------------------- small wrong changes of code
 
 Change = Callable[[ast.AST], ast.AST | None]
-"""A changed copy of a node, or None where the change does not apply."""
+"""A changed copy of a node, or None if the change does not apply."""
 
 
 def off_by_one(node: ast.AST) -> ast.AST | None:
-    """A small number, one larger."""
+    """Increment a small integer literal."""
     if isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value <= 2:
         return ast.Constant(node.value + 1)
     return None
@@ -95,7 +95,7 @@ _OTHER_FUNCTION = {"max": "min", "min": "max", "all": "any", "any": "all"}
 
 
 def other_operator(node: ast.AST) -> ast.AST | None:
-    """A neighbouring operator or function: < for <=, - for +, min for max."""
+    """Return a neighbouring operator or function: < for <=, - for +, min for max."""
     if type(node) in _OTHER_OPERATOR:
         return _OTHER_OPERATOR[type(node)]()
     if isinstance(node, ast.Name) and node.id in _OTHER_FUNCTION:
@@ -122,7 +122,7 @@ class _ChangeOne(ast.NodeTransformer):
 def changed_statements(
     source: str, change: Change, rng: random.Random, first: int, limit: int = 6
 ) -> list[tuple[str, str, str]]:
-    """Sources with one node of `_generate` changed, from statement `first` on: (source, before, after).
+    """Change one node of `_generate` at a time, from statement `first` on; return (source, before, after) of each.
 
     Programs with a loop of no known end are left alone: a change could make it run for ever.
     """

@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"-?\d+")
 
 
 def load(source: str) -> Any:
-    """An environment object of a source of our own."""
+    """Make an environment object from a source of our own."""
     names: dict[str, Any] = {"VerifiableEnvironment": VerifiableEnvironment}
     exec(compile(source, "<corpus program>", "exec"), names)
     made = [
@@ -38,12 +38,12 @@ def load(source: str) -> Any:
 
 
 def answer_text(answer: Any) -> str:
-    """An answer as the prompts ask for it."""
+    """Write an answer as the prompts ask for it."""
     return " ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
 
 
 def pointless(source: str, parts: Sequence[Part] = ()) -> str:
-    """Why a program is no task (constant, solved by a glance, failing, or with an idle step), or nothing."""
+    """Say why a program is no task: constant, solved by a glance, failing, or with an idle step. Empty if it is one."""
     environment = load(source)
     instances: list[dict[str, Any]] = []
     answers: Counter[str] = Counter()
@@ -72,7 +72,7 @@ def pointless(source: str, parts: Sequence[Part] = ()) -> str:
 
 
 def _glances(numbers: list[str]) -> list[tuple[str, str]]:
-    """What a look at the prompt's numbers suggests."""
+    """List the answers that a look at the prompt's numbers suggests, each with its rule."""
     if not numbers:
         return []
     values = [int(number) for number in numbers]

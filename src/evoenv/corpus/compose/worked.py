@@ -14,7 +14,7 @@ LONGEST_TRAIL = 100
 
 
 def worked_solution(program: Program, z: dict[str, Any], a: Any, *, restate: bool = False) -> str:
-    """The steps of a program on one instance, one line each, then the answer as the prompt asks for it.
+    """Write the steps of a program on one instance, one line each, then the answer as the prompt asks for it.
 
     `restate` begins with what was given: copying it is the first thing that a small model has to learn.
     """
@@ -34,7 +34,7 @@ def worked_solution(program: Program, z: dict[str, Any], a: Any, *, restate: boo
 
 
 def _flat(value: Any) -> str:
-    """A value as its numbers and words, without brackets."""
+    """Write a value as its numbers and words, without brackets."""
     if isinstance(value, list | tuple):
         nested = any(isinstance(item, list | tuple) for item in value)
         return (", " if nested else " ").join(_flat(item) for item in value)

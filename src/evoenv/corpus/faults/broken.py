@@ -42,7 +42,7 @@ class Broken:
 
 
 def break_program(program: Program, fault: str, seed: int = 0) -> Broken | None:
-    """The program with one fault, or None where it has no place for this one."""
+    """Return the program with one fault, or None if this fault does not fit it."""
     if fault not in FAULTS:
         raise InputError(f"there is no fault called {fault!r}; the faults are {', '.join(FAULTS)}")
     breaker, layer = FAULTS[fault]
@@ -52,7 +52,7 @@ def break_program(program: Program, fault: str, seed: int = 0) -> Broken | None:
 
 
 def broken_variants(program: Program, seed: int = 0) -> list[Broken]:
-    """One variant for every fault that fits."""
+    """Return one variant for every fault that fits."""
     found = (break_program(program, fault, seed) for fault in FAULTS)
     return [broken for broken in found if broken is not None]
 
@@ -70,7 +70,7 @@ def _edit(old: str, new: str, why: str) -> Breaker:
 
 
 def _score(code: str, gives: tuple[str, ...], why: str) -> Breaker:
-    """Another scorer, for answers of some types."""
+    """Make a fault that puts in another scorer, for answers of some types."""
 
     def breaker(program: Program, rng: random.Random) -> tuple[str, str] | None:
         last = COMPUTATIONS[program.steps[-1].name]

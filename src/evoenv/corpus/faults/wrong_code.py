@@ -15,7 +15,7 @@ from evoenv.corpus.faults.wrong_words import DIFFERS, SAMPLE
 from evoenv.corpus.read.patterns import match, statements
 
 Breaker = Callable[[Program, random.Random], "tuple[str, str] | None"]
-"""A broken source and what is wrong with it; None where the fault does not fit the program."""
+"""A broken source and what is wrong with it; None if the fault does not fit the program."""
 
 
 def wrong_code(change: Change, what: str) -> Breaker:
@@ -32,7 +32,7 @@ def wrong_code(change: Change, what: str) -> Breaker:
 
 
 def _sampling_length(program: Program) -> int:
-    """How many statements of `_generate` draw the instance."""
+    """Count the statements of `_generate` that draw the instance."""
     body = method_of(program.source, "_generate").body[1:-1]
     step = COMPUTATIONS[program.steps[0].name]
     for start in range(len(body)):
@@ -50,7 +50,7 @@ def _first_difference(before: str, after: str) -> str:
 
 
 def _answers_differ(right: str, wrong: str) -> bool:
-    """Whether a changed source still makes tasks, with other answers to the same prompts often enough."""
+    """Return whether a changed source still makes tasks, with other answers to the same prompts often enough."""
     before, after = load(right), load(wrong)
     different = 0
     for level, seed in SAMPLE:
@@ -125,7 +125,7 @@ def be_greedy(program: Program, rng: random.Random) -> tuple[str, str] | None:
 
 
 def _answers_sometimes_differ(right: str, wrong: str) -> bool:
-    """Greedy methods are often right: one difference is enough."""
+    """Return whether some answer differs. Greedy methods are often right: one difference is enough."""
     before, after = load(right), load(wrong)
     rows = [(before._generate(seed, level), after._generate(seed, level)) for level, seed in SAMPLE]
     return any(a != b for (_, a), (_, b) in rows) and not pointless(wrong)
@@ -140,7 +140,7 @@ def shift_reference(program: Program, rng: random.Random) -> tuple[str, str] | N
 
 
 def accept_one_only(program: Program, rng: random.Random) -> tuple[str, str] | None:
-    """Many answers are right, but only the reference is accepted."""
+    """Accept only the reference although many answers are right."""
     if not COMPUTATIONS[program.steps[-1].name].check:
         return None
     return with_body(

@@ -20,7 +20,7 @@ SAMPLE = [(level, seed) for level in (0, 1, 2, 3, 5) for seed in range(6)]
 
 
 def sentences_of(program: Program) -> tuple[list[str], list[int]]:
-    """The template as sentences with their separators, and which of them are steps."""
+    """Return the template as sentences with their separators, and the indices of those that are steps."""
     template = template_of(program.source)
     pieces = split_sentences(template)
     separated, rest = [], template
@@ -33,7 +33,7 @@ def sentences_of(program: Program) -> tuple[list[str], list[int]]:
 
 
 def _differs(program: Program, steps: Sequence[Part]) -> bool:
-    """Whether another chain of steps gives other answers on a good share of instances."""
+    """Return whether another chain of steps gives other answers on a good share of instances."""
     environment = load(program.source)
     parts = [program.parts[0], *steps]
     different = 0
@@ -88,7 +88,7 @@ def _space(sentence: str) -> str:
 
 
 def ask_other_number(program: Program, rng: random.Random) -> tuple[str, str] | None:
-    """Another constant in the prompt than in the code."""
+    """Put another constant in the prompt than in the code."""
     steps = list(program.steps)
     sentences, where = sentences_of(program)
     for i, step in enumerate(steps):
@@ -107,7 +107,7 @@ def ask_other_number(program: Program, rng: random.Random) -> tuple[str, str] | 
 
 
 def leave_out_step(program: Program, rng: random.Random) -> tuple[str, str] | None:
-    """The code takes a step that the prompt does not mention."""
+    """Leave out of the prompt a step that the code takes."""
     steps = list(program.steps)
     sentences, where = sentences_of(program)
     for i in rng.sample(range(len(steps)), len(steps)):
@@ -122,7 +122,7 @@ def leave_out_step(program: Program, rng: random.Random) -> tuple[str, str] | No
 
 
 def swap_steps(program: Program, rng: random.Random) -> tuple[str, str] | None:
-    """The prompt names two steps in the wrong order."""
+    """Name two steps in the wrong order in the prompt."""
     steps = list(program.steps)
     sentences, where = sentences_of(program)
     for i in range(len(steps) - 1):
@@ -139,7 +139,7 @@ def swap_steps(program: Program, rng: random.Random) -> tuple[str, str] | None:
 
 
 def hide_parameter(program: Program, rng: random.Random) -> tuple[str, str] | None:
-    """A value that the answer depends on is not shown."""
+    """Hide a value that the answer depends on."""
     for step in program.steps:
         for _, value in reversed(step.params):
             if value.startswith("{"):

@@ -32,7 +32,7 @@ class ReadStep:
         return f"{self.name}({', '.join(constants)})" if constants else self.name
 
     def pieces(self) -> tuple[ReadStep, ...]:
-        """As code reads back: what is spelled out is the steps it is made of."""
+        """Split a step as code reads back: one that is spelled out becomes the steps it is made of."""
         part = COMPUTATIONS[self.name]
         if not part.spelled_out:
             return (self,)
@@ -103,7 +103,7 @@ def read_code(method: ast.FunctionDef) -> CodeReading:
 
 
 def _returned(statement: ast.stmt) -> tuple[dict[str, str], str]:
-    """The instance's keys and variables, and the answer's variable."""
+    """Return the instance's keys and variables, and the answer's variable."""
     value = statement.value if isinstance(statement, ast.Return) else None
     if not (isinstance(value, ast.Tuple) and len(value.elts) == 2):
         raise Unreadable("_generate does not end with return {...}, answer")
@@ -119,7 +119,7 @@ def _returned(statement: ast.stmt) -> tuple[dict[str, str], str]:
 
 
 def _read_sampler(rest: Sequence[ast.stmt]) -> tuple[int, str, dict[str, _Value]] | None:
-    """The longest sampler that the statements start with."""
+    """Return the longest sampler that the statements start with."""
     best: tuple[int, str, dict[str, _Value]] | None = None
     for domain in DOMAINS.values():
         for sampler in domain.samplers:
@@ -136,7 +136,7 @@ def _read_sampler(rest: Sequence[ast.stmt]) -> tuple[int, str, dict[str, _Value]
 
 
 def _read_draw(statement: ast.stmt) -> str | None:
-    """The variable of `name = rng.randint(low, high)`."""
+    """Return the variable of `name = rng.randint(low, high)`, or None if the statement is something else."""
     if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1):
         return None
     target, call = statement.targets[0], statement.value
@@ -162,14 +162,14 @@ def _read_step(rest: Sequence[ast.stmt], values: dict[str, _Value]) -> int:
 
 @lru_cache(maxsize=1)
 def _by_length() -> tuple[tuple[Computation, str, int], ...]:
-    """Every way to write every computation, the longest first; what is spelled out is found piece by piece."""
+    """List every way to write every computation, the longest first; what is spelled out is found piece by piece."""
     parts = [part for part in COMPUTATIONS.values() if not part.spelled_out]
     rows = [(part, code, len(statements(code))) for part in parts for code in part.codes]
     return tuple(sorted(rows, key=lambda row: -row[2]))
 
 
 def _apply(part: Computation, binding: Binding, values: Mapping[str, _Value]) -> _Value | None:
-    """The value that a matched computation gives, if its inputs have the right types."""
+    """Return the value that a matched computation gives, if its inputs have the right types."""
     slots = binding.slots
     used: set[str] = set()
     params = {slot: slots[slot] for slot in (*part.params, *part.draws) if slot in slots}
@@ -199,7 +199,7 @@ def _apply(part: Computation, binding: Binding, values: Mapping[str, _Value]) ->
 
 
 def read_scorer(parser: ast.FunctionDef, scorer: ast.FunctionDef, keys: Mapping[str, str]) -> tuple[str, str]:
-    """The scorer's name and the type of answer that the parser reads."""
+    """Return the scorer's name and the type of answer that the parser reads."""
     form = next((form.gives for form in FORMS.values() if match(form.parser, parser.body)), None)
     if form is None:
         raise Unreadable("_process is no known parser")

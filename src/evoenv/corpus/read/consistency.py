@@ -26,7 +26,7 @@ from evoenv.corpus.read.words import WordReading, read_words
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A source read back into parts; a field is None where it could not be read."""
+    """A source read back into parts; a field is None if it could not be read."""
 
     sampler: str | None = None
     quantity: tuple[str, ...] | None = None
@@ -35,7 +35,7 @@ class Reading:
     """What the prompt asks for, in the same terms."""
     scorer: str | None = None
     consistent: bool | None = None
-    """Whether the prompt asks for what the code computes; None where either cannot be read."""
+    """Whether the prompt asks for what the code computes; None if either cannot be read."""
     fault: str = ""
     """What kind of inconsistency it is, in a word or two: "another quantity", "hidden value"."""
     reason: str = ""
@@ -97,7 +97,7 @@ def _read(pieces: _Pieces) -> Reading:
 def _compare(
     code: CodeReading, words: WordReading, scorer: str, form: str, shown: Mapping[str, str] | None
 ) -> tuple[str, str] | None:
-    """What the prompt gets wrong about the code: the kind of fault, and the fault itself."""
+    """Say what the prompt gets wrong about the code: the kind of fault, and the fault itself."""
     steps = [piece for step in words.steps for piece in step.pieces()]
     asked, computed = [step.name for step in steps], [step.name for step in code.steps]
     if asked != computed:
@@ -132,7 +132,7 @@ def _compare(
 
 
 def combination(source: str) -> tuple[str, ...]:
-    """The names of a program's parts without constants, to tell new combinations; empty where unreadable."""
+    """Return the names of a program's parts without constants, to tell new combinations; empty if unreadable."""
     reading = read_environment(source)
     if reading.sampler is None or reading.quantity is None or reading.scorer is None:
         return ()
@@ -153,7 +153,10 @@ class _TooLong(Exception):
 
 
 def _bounded(work: Callable[[], Any]) -> Any:
-    """What `work` returns, or _TooLong. Lines are counted, not seconds: the answer must not depend on the machine."""
+    """Return what `work` returns; raise _TooLong if it runs too many lines.
+
+    Lines are counted, not seconds: the answer must not depend on the machine.
+    """
     left = MOST_LINES
 
     def count(frame: Any, event: str, argument: Any) -> Any:
@@ -172,10 +175,10 @@ def _bounded(work: Callable[[], Any]) -> Any:
 
 
 def agrees(source: str, instances: Iterable[tuple[Mapping[str, Any], Any]]) -> bool | None:
-    """Whether the references are what the words ask for, found by computing that for each instance (z, a).
+    """Return whether the references are what the words ask for, found by computing that for each instance (z, a).
 
-    This needs no reading of the code, so it tells where `read_environment` cannot. None where the words cannot be
-    read, where many answers are right, or where an instance is too much work.
+    This needs no reading of the code, so it also works if `read_environment` cannot. None if the words cannot be read,
+    if many answers are right, or if an instance is too much work.
     """
     try:
         pieces = _take_apart(source)
@@ -199,7 +202,7 @@ def agrees(source: str, instances: Iterable[tuple[Mapping[str, Any], Any]]) -> b
                 return False
         except _TooLong:
             return None
-        except Exception:  # the words do not fit the instance: a word where a list is asked for, a missing value
+        except Exception:  # the words do not fit the instance: a word instead of a list, a missing value
             return False
         tried += 1
     return True if tried else None
@@ -253,7 +256,7 @@ def _take_apart(source: str) -> _Pieces:
 
 
 def _shown(method: ast.FunctionDef) -> dict[str, str] | None:
-    """Which key of the instance each place of the template shows; None where each key shows itself (`**z`)."""
+    """Map each place of the template to the key of the instance it shows; None if each key shows itself (`**z`)."""
     body = method.body
     call = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
     if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "self.prompt_template.format" and not call.args):
@@ -276,7 +279,7 @@ def _shown(method: ast.FunctionDef) -> dict[str, str] | None:
 
 
 def normalised(source: str) -> str:
-    """The source without its names, comments and layout: equal for copies that only rename; empty if unparsable."""
+    """Strip a source of names, comments and layout: equal for copies that only rename; empty if unparsable."""
     tree = parse_quietly(source)
     if tree is None:
         return ""
@@ -307,10 +310,10 @@ def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def corpus_index(sources: Iterable[str]) -> frozenset[str]:
-    """What `is_verbatim` looks in: the normalised sources of a corpus."""
+    """Normalise the sources of a corpus, for `is_verbatim` to look in."""
     return frozenset(normalised(source) for source in sources)
 
 
 def is_verbatim(source: str, index: frozenset[str]) -> bool:
-    """Whether a source is, up to names and layout, one of the corpus."""
+    """Return whether a source is, up to names and layout, one of the corpus."""
     return normalised(source) in index

@@ -41,7 +41,7 @@ class Binding:
 
 @lru_cache(maxsize=4096)
 def statements(code: str) -> tuple[ast.stmt, ...]:
-    """The statements of a template."""
+    """Return the statements of a template."""
     wrapped = "def template(self):\n" + "\n".join("    " + line for line in code.split("\n"))
     function = ast.parse(wrapped).body[0]
     assert isinstance(function, ast.FunctionDef)
@@ -59,7 +59,7 @@ def match(code: str, body: Sequence[ast.stmt]) -> Binding | None:
 
 
 def is_knob(node: ast.AST) -> bool:
-    """Arithmetic in `difficulty` and whole numbers alone."""
+    """Return whether a node is arithmetic in `difficulty` and whole numbers alone."""
     if isinstance(node, ast.Constant):
         return type(node.value) is int
     if isinstance(node, ast.Name):

@@ -32,7 +32,7 @@ class WordReading:
 
     steps: tuple[ReadStep, ...]
     intro: dict[str, str]
-    """The place that shows each slot of the domain, where there is an introduction."""
+    """The place that shows each slot of the domain, if there is an introduction."""
     domain: str | None
     form: str
     places: tuple[str, ...] = field(default=())
@@ -40,7 +40,7 @@ class WordReading:
 
 
 def sentence_key(sentence: str) -> tuple[str, tuple[str, ...]]:
-    """A sentence without its values, and the values."""
+    """Return a sentence without its values, and the values."""
     text = _CONNECTOR.sub("", " ".join(sentence.split()).strip().lower()) if "{" not in sentence else _lowered(sentence)
     values = tuple(_VALUE.findall(text))
     return _VALUE.sub("#", text), values
@@ -58,7 +58,7 @@ def split_sentences(template: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def meanings() -> dict[str, tuple[Meaning, ...]]:
-    """Every known sentence."""
+    """Return the meanings of every known sentence."""
     table: defaultdict[str, list[Meaning]] = defaultdict(list)
     known = [("step", part.name, text) for part in COMPUTATIONS.values() for text in part.sentences]
     known += [("intro", domain.name, text) for domain in DOMAINS.values() for text in domain.intros]
@@ -70,14 +70,14 @@ def meanings() -> dict[str, tuple[Meaning, ...]]:
 
 
 def sentence_kind(sentence: str) -> str | None:
-    """`intro`, `step` or `form`; None where no part says this."""
+    """Return `intro`, `step` or `form`; None if no part says this."""
     key, values = sentence_key(sentence)
     found = [meaning.kind for meaning in meanings().get(key, ()) if _bind(meaning.values, values) is not None]
     return found[0] if found else None
 
 
 def read_words(template: str) -> WordReading:
-    """The steps a template asks for, or Unreadable with the sentence that is unknown."""
+    """Read the steps that a template asks for; raise Unreadable with the sentence that is unknown."""
     steps: list[ReadStep] = []
     intros: list[tuple[str, dict[str, str]]] = []
     forms: list[str] = []
@@ -115,7 +115,7 @@ def _places(bound: dict[str, str]) -> dict[str, str]:
 
 
 def _bind(template: tuple[str, ...], seen: tuple[str, ...]) -> dict[str, str] | None:
-    """Fill the sentence's slots with the values seen; None where a fixed number differs."""
+    """Fill the sentence's slots with the values seen; None if a fixed number differs."""
     bound: dict[str, str] = {}
     if len(template) != len(seen):  # a "#" in the text looks like a value in its key
         return None
