@@ -276,8 +276,7 @@ class RunView:
         return [name for (name,) in self.store.query("SELECT DISTINCT name FROM metrics ORDER BY name")]
 
     def times(self, step: int) -> dict[str, float]:
-        """Return the seconds that a step spent by activity: `generate`, `judge`, `solve`, `update`, …; `step` is all.
-        """
+        """Return a step's seconds by activity: `generate`, `judge`, `solve`, `update`, …; `step` is the whole."""
         left_out = ("tokens_per_second", "overhead_share")
         pairs = ((name.removeprefix("time/"), value) for name, value in self.store.metrics(step).items())
         return {name: value for name, value in pairs if "/" not in name and name not in left_out}
