@@ -39,7 +39,7 @@ class PackedRow:
         self._masks: dict[tuple[int, int, int | None, int], Tensor] = {}
 
     def mask(self, queries: int, keys: int, window: int | None, like: Tensor, repeats: int = 1) -> Tensor:
-        """Additive mask for the last `queries` of `keys` positions, stacked `repeats` times."""
+        """Return an additive mask for the last `queries` of `keys` positions, stacked `repeats` times."""
         name = queries, keys, window, repeats
         if name not in self._masks:
             query = torch.arange(keys - queries, keys, device=like.device).repeat(repeats)[:, None]
@@ -75,7 +75,10 @@ def packed_attention(
     sliding_window: int | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """Takes (1, heads, tokens, size) as the interface hands it over; gives (1, tokens, heads, size)."""
+    """Attend within packed rows.
+
+    Takes (1, heads, tokens, size) as the interface hands it over; gives (1, tokens, heads, size).
+    """
     if evoenv_row is None:
         raise NotImplementedError(f"{type(module).__name__} does not hand keyword arguments on to its attention")
     for name in UNSUPPORTED:
@@ -88,14 +91,14 @@ def packed_attention(
     if query.device.type == "cpu" and given in (torch.bfloat16, torch.float16):
         # On a CPU the backward pass of attention takes twice as long in half precision as in float32.
         query, key, value = query.float(), key.float(), value.float()
-    # One split for each of the three: the backward pass of a split is one concatenation, where slices would each fill a
+    # One split for each of the three: the backward pass of a split is one concatenation; slices would each fill a
     # gradient as long as the row.
     sizes = [size for span in row.spans for size in (span.prompt, *(length for _, length in span.responses))]
     pieces = zip(*(torch.split(whole, sizes, dim=2) for whole in (query, key, value)), strict=True)
     outputs: list[Tensor] = []
 
     def attend(q: Tensor, k: Tensor, v: Tensor) -> None:
-        """Queries that stand at the end of their keys, block by block."""
+        """Attend with queries that stand at the end of their keys, block by block."""
         before = k.shape[2] - q.shape[2]
         for low in range(0, q.shape[2], QUERY_BLOCK):
             high = min(low + QUERY_BLOCK, q.shape[2])
@@ -115,7 +118,7 @@ def packed_attention(
 
 
 def _attend_block(row: PackedRow, q: Tensor, k: Tensor, v: Tensor, window: int | None, scaling: float | None) -> Tensor:
-    """Grouped-query attention of queries that stand at the end of their keys."""
+    """Compute grouped-query attention of queries that stand at the end of their keys."""
     heads, queries, size = q.shape[1:]
     groups, keys = k.shape[1:3]
     repeats = heads // groups
@@ -133,7 +136,7 @@ def _attend_block(row: PackedRow, q: Tensor, k: Tensor, v: Tensor, window: int |
 
 
 def _no_mask(*_: Any, **__: Any) -> None:
-    """The row's spans say all that a mask would."""
+    """Make no mask: the row's spans say all that a mask would."""
 
 
 @contextmanager

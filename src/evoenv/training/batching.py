@@ -50,7 +50,7 @@ class Bundle:
 
 
 def bundle_rows(rows: Iterable[Row], budget: int, *, share_prompts: bool, checkpointing: bool = True) -> list[Bundle]:
-    """Rows with equal prompts behind one copy of it, at the least cost in computed tokens.
+    """Put rows with equal prompts behind one copy of it, at the least cost in computed tokens.
 
     Up to the budget a bundle's activations are held; a larger one is checkpointed (`needs_checkpointing`), which costs
     a third more time and hardly any memory. So a group behind a long prompt has a choice: several bundles, each with a
@@ -82,17 +82,17 @@ def bundle_rows(rows: Iterable[Row], budget: int, *, share_prompts: bool, checkp
 
 
 def needs_checkpointing(tokens: int, budget: int) -> bool:
-    """Whether the activations of so many tokens are too many to be held."""
+    """Return whether the activations of this many tokens are too many to be held."""
     return tokens > budget
 
 
 def pack_bundles(bundles: Sequence[Bundle], budget: int) -> list[tuple[Bundle, ...]]:
-    """Bundles that go through the model end to end in one row: no padding at all."""
+    """Group bundles that go through the model end to end in one row: no padding at all."""
     return [tuple(part) for part in first_fit(bundles, [bundle.tokens for bundle in bundles], budget)]
 
 
 def pad_batches(rows: Sequence[Row], budget: int) -> list[tuple[Row, ...]]:
-    """Rows of similar length side by side, the padded rectangle within the budget: for models that cannot pack."""
+    """Group rows of similar length, the padded rectangle within the budget: for models that cannot pack."""
     ordered = sorted(rows, key=lambda row: len(row.prompt_ids) + row.fed_tokens, reverse=True)
     batches: list[list[Row]] = []
     widest = 0
@@ -106,7 +106,7 @@ def pad_batches(rows: Sequence[Row], budget: int) -> list[tuple[Row, ...]]:
 
 
 def first_fit(items: Sequence[T], sizes: Sequence[int], room: int) -> list[list[T]]:
-    """First-fit decreasing: the largest first, each into the first bin that still has room. Deterministic."""
+    """Pack first-fit decreasing: the largest first, each into the first bin that still has room. Deterministic."""
     bins: list[tuple[int, list[T]]] = []
     for index in sorted(range(len(items)), key=lambda index: -sizes[index]):
         for slot, (used, members) in enumerate(bins):

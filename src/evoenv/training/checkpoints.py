@@ -64,7 +64,7 @@ def _cannot_write(directory: Path, error: Exception) -> StoreError:
 
 
 def read_checkpoint(directory: Path, needs: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]]:
-    """The state and the tensors by file name, all verified before anything is returned.
+    """Return the state and the tensors by file name, all verified before anything is returned.
 
     `needs`: entries of the state, or files, without which the checkpoint is of no use.
     """
@@ -102,7 +102,7 @@ def read_checkpoint(directory: Path, needs: Sequence[str] = ()) -> tuple[dict[st
 
 
 def named_weights(model: nn.Module) -> dict[str, Tensor]:
-    """The state dictionary with tied weights once, under their first name."""
+    """Return the state dictionary with tied weights once, under their first name."""
     seen: set[tuple[Any, ...]] = set()
     weights = {}
     for name, value in model.state_dict().items():
@@ -134,7 +134,7 @@ def restore_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 
 def weights_fingerprint(model: nn.Module) -> str:
-    """Names a set of weights by a sample of every tensor; adapters do not count, for they are what is trained."""
+    """Name a set of weights by a sample of every tensor; adapters do not count, for they are what is trained."""
     digest = hashlib.blake2b(digest_size=16)
     for name, value in sorted(model.named_parameters()):
         if "lora_" in name:
@@ -147,7 +147,7 @@ def weights_fingerprint(model: nn.Module) -> str:
 
 
 def rng_state() -> tuple[dict[str, Tensor], list[Any]]:
-    """torch's generators as tensors and Python's as JSON values."""
+    """Return torch's generators as tensors and Python's as JSON values."""
     tensors = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
         tensors |= {f"cuda:{index}": state for index, state in enumerate(torch.cuda.get_rng_state_all())}

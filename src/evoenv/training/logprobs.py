@@ -1,6 +1,6 @@
 """Log-probabilities of response tokens, at the smallest cost that gives the plain model's numbers.
 
-Two savings, each used only where a probe on the model at hand shows that it changes nothing:
+Two savings, each used only if a probe on the model at hand shows that it changes nothing:
 
 - *packing*: prompts shared by a group are computed once, rows have no padding (`attention`);
 - *split head*: the decoder runs without the output layer, which is then applied to response positions alone, in
@@ -59,7 +59,7 @@ class LogprobScorer:
     """A causal language model as a function from micro-batches to log-probabilities."""
 
     def __init__(self, model: Any, *, share_prompts: bool = True, like: LogprobScorer | None = None) -> None:
-        """`like`: a scorer of the same architecture, whose probes need not be repeated."""
+        """Probe what the model allows. `like`: a scorer of the same architecture, whose probes need not be repeated."""
         self.model = model
         self.device: torch.device = next(model.parameters()).device
         causal = model.get_base_model() if hasattr(model, "get_base_model") else model
@@ -80,7 +80,7 @@ class LogprobScorer:
     # ------------------------------------------------------------------ planning
 
     def plan(self, rows: Sequence[Row], budget: int) -> list[MicroBatch]:
-        """Micro-batches of at most `budget` tokens each; responses without tokens are left out."""
+        """Plan micro-batches of at most `budget` tokens each; responses without tokens are left out."""
         rows = [row for row in rows if row.response_ids]
         if not self.packs:
             return [MicroBatch(batch, None) for batch in pad_batches(rows, budget)]
@@ -101,7 +101,7 @@ class LogprobScorer:
             yield
 
     def features(self, batch: MicroBatch) -> Tensor:
-        """What predicts each response token, in the order of the rows: hidden states, or else whole logits."""
+        """Compute what predicts each response token, in the order of the rows: hidden states, or else whole logits."""
         if batch.layout is None:
             return self._padded_features(batch.rows)
         layout = batch.layout
@@ -115,13 +115,13 @@ class LogprobScorer:
         return output[0].index_select(0, self._tensor(layout.predicts))
 
     def head(self, features: Tensor) -> Tensor:
-        """Logits of some features, in at least float32."""
+        """Compute the logits of some features, in at least float32."""
         logits: Tensor = self._head(features) if self.splits_head else features
         return logits if logits.dtype == torch.float64 else logits.float()
 
     @torch.no_grad()
     def logprobs(self, batch: MicroBatch) -> Tensor:
-        """Log-probabilities of all response tokens, without gradient: for the reference and for checks."""
+        """Compute log-probabilities of all response tokens, without gradient: for the reference and for checks."""
         features, (targets, temperatures) = self.features(batch), self.targets(batch)
         parts = [slice(begin, begin + self.chunk_rows) for begin in range(0, len(targets), self.chunk_rows)]
         return torch.cat(
@@ -129,7 +129,7 @@ class LogprobScorer:
         )
 
     def targets(self, batch: MicroBatch) -> tuple[Tensor, Tensor]:
-        """Response tokens and their temperatures, in the order of the rows."""
+        """Return response tokens and their temperatures, in the order of the rows."""
         ids = [token for row in batch.rows for token in row.response_ids]
         temperatures = [row.temperature for row in batch.rows for _ in row.response_ids]
         return self._tensor(ids), torch.tensor(temperatures, dtype=torch.float64, device=self.device)

@@ -31,7 +31,7 @@ KL_LIMIT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Surrogate:
-    """Per token: the clipped loss, the ratio ρ, and where which clip holds."""
+    """Per token: the clipped loss, the ratio ρ, and whether each clip holds."""
 
     loss: Tensor
     ratio: Tensor
@@ -43,7 +43,7 @@ class Surrogate:
 def clipped_surrogate(
     logp: Tensor, sampled: Tensor, advantages: Tensor, *, clip_low: float, clip_high: float, dual_clip: float
 ) -> Surrogate:
-    """The PPO surrogate with separate clips and, for negative advantages, the dual clip."""
+    """Compute the PPO surrogate with separate clips and, for negative advantages, the dual clip."""
     ratio = (logp - sampled).clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp()
     plain = -advantages * ratio
     clipped = -advantages * ratio.clamp(1.0 - clip_low, 1.0 + clip_high)
@@ -62,7 +62,7 @@ def clipped_surrogate(
 
 
 def low_variance_kl(logp: Tensor, reference: Tensor) -> Tensor:
-    """k3 per token: never negative, zero with zero gradient where policy and reference agree."""
+    """Compute k3 per token: never negative, zero with zero gradient if policy and reference agree."""
     difference = (reference - logp).clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)
     return (difference.exp() - difference - 1.0).clamp(-KL_LIMIT, KL_LIMIT)
 
@@ -77,7 +77,7 @@ def weighted_loss(
     kl_means: Tensor,
     config: TrainingConfig,
 ) -> tuple[Tensor, Surrogate, Tensor | None]:
-    """Some tokens' share of L, with the surrogate and k3 per token that it is made of. Shares add up to L."""
+    """Compute some tokens' share of L, and the surrogate and k3 per token that it is made of. Shares add up to L."""
     surrogate = clipped_surrogate(
         logp,
         sampled,

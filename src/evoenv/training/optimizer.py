@@ -5,7 +5,7 @@
 - *Gains* may learn faster (`gain_rate`): AdamW moves every weight by about the rate whatever its size, and gains, few
   and large, carry what all tokens have in common, such as how sure the model is.
 - *Warm-up* is linear: update k of w has k/w of the learning rate, so the first one already learns (verl starts at 0).
-- *Muon*, where asked for (warm starts from nothing), steps the hidden matrices: their momentum is orthogonalised, which
+- *Muon*, if asked for (warm starts from nothing), steps the hidden matrices: their momentum is orthogonalised, which
   learns more from each token than AdamW does; embeddings, norms and the output layer stay with AdamW.
 - *Masters*: at a learning rate of 5e-7 a bfloat16 weight would round every update away, so such weights are
   stepped, and their gradients summed, in float32 copies.
@@ -25,7 +25,7 @@ HALF = (torch.bfloat16, torch.float16)
 
 
 def learning_rate(config: TrainingConfig, step: int) -> float:
-    """The rate of the update that follows `step` finished ones."""
+    """Return the rate of the update that follows `step` finished ones."""
     if config.warmup_steps <= 0:
         return config.learning_rate
     return config.learning_rate * min(1.0, (step + 1) / config.warmup_steps)
@@ -37,7 +37,7 @@ class Optimizer:
     def __init__(
         self, model: nn.Module, config: TrainingConfig, *, beta2: float = 0.999, muon: Collection[str] = ()
     ) -> None:
-        """`muon`: names of matrices that Muon steps instead of AdamW, at the same rate."""
+        """Prepare the weights. `muon`: names of matrices that Muon steps instead of AdamW, at the same rate."""
         self.config = config
         self.weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
         if not self.weights:
@@ -91,7 +91,7 @@ class Optimizer:
                 self.weights[name].grad = None
 
     def clip(self) -> float:
-        """The gradient's norm before it is clipped to `grad_clip` (0 or less: not clipped)."""
+        """Clip the gradient to `grad_clip` (0 or less: not at all) and return its norm before that."""
         weights = list(self._stepped.values())
         limit = self.config.grad_clip if self.config.grad_clip > 0 else float("inf")
         return float(nn.utils.clip_grad_norm_(weights, limit))
@@ -106,7 +106,7 @@ class Optimizer:
                 self.weights[name].copy_(master)
 
     def state(self) -> dict[str, Tensor]:
-        """Moments, step counts and masters as `kind:weight name`."""
+        """Return moments, step counts and masters as `kind:weight name`."""
         tensors = {f"master:{name}": master.detach() for name, master in self.masters.items()}
         for name, weight in self._stepped.items():
             for kind, value in self._state_of(weight).items():
@@ -133,7 +133,7 @@ class Optimizer:
                 )
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """What `state` gave, for the same weights."""
+        """Take up what `state` gave, for the same weights."""
         self.check(tensors)
         states: dict[str, dict[str, Tensor]] = {}
         for key, value in tensors.items():

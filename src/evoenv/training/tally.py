@@ -59,13 +59,13 @@ class Tally:
             self._largest[name] = max(self._largest[name], values.max().item())
 
     def finish_step(self, gradient_norm: float, total: float) -> None:
-        """One optimiser step is over, taken or skipped."""
+        """Count one optimiser step that is over, taken or skipped."""
         self.steps += 1
         self._sums["grad/norm"] += gradient_norm
         self._sums["loss/total"] += total
 
     def metrics(self) -> dict[str, float]:
-        """Losses and norms as means over optimiser steps, the rest as means over tokens; no mean over nothing."""
+        """Average losses and norms over optimiser steps, the rest over tokens; no mean over nothing."""
         sums, steps = self._sums, max(1, self.steps)
         tokens = {role: sums[f"tokens/{role}"] for role in ROLES}
         everything = sum(tokens.values())

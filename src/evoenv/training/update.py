@@ -84,7 +84,7 @@ class Trainer:
     # ------------------------------------------------------------------ learning
 
     def update(self, batch: Batch) -> dict[str, float]:
-        """One training step; metrics by `area/name`."""
+        """Take one training step; return metrics by `area/name`."""
         started = time.perf_counter()
         for rows in batch.minibatches:
             check_vocabulary(rows, self.scorer.vocabulary)
@@ -104,7 +104,7 @@ class Trainer:
         }
 
     def _optimise(self, rows: Sequence[Row], rate: float, tally: Tally) -> bool:
-        """One optimiser step; False where loss or gradient is not finite and the weights were left alone."""
+        """Take one optimiser step; False if loss or gradient is not finite and the weights were left alone."""
         self.optimizer.clear()
         total = 0.0
         for batch in self.scorer.plan(rows, self.config.micro_batch_tokens):
@@ -162,7 +162,7 @@ class Trainer:
 
     @contextmanager
     def _training(self) -> Iterator[None]:
-        """The packed attention in place for the time of an update; mode and gradients given back after it."""
+        """Put the packed attention in place for the time of an update; give mode and gradients back after it."""
         with ExitStack() as stack:
             stack.callback(self.model.train, self.model.training)
             stack.callback(self.optimizer.clear)
@@ -173,7 +173,10 @@ class Trainer:
     # ------------------------------------------------------------------ keeping
 
     def save(self, directory: Path) -> None:
-        """Weights, optimiser, step and random state, atomically. Transformers or peft can load the weights as well."""
+        """Save weights, optimiser, step and random state, atomically.
+
+        Transformers or peft can load the weights as well.
+        """
         rng, python_rng = checkpoints.rng_state()
         if self.lora:
             from peft import get_peft_model_state_dict
@@ -249,7 +252,7 @@ class Trainer:
 
 
 def with_lora(model: Any, config: TrainingConfig, seed: int) -> Any:
-    """LoRA on every linear layer but the output; the same first weights for the same seed."""
+    """Put LoRA on every linear layer but the output; the same first weights for the same seed."""
     if hasattr(model, "disable_adapter"):
         return model
     from peft import LoraConfig, get_peft_model
@@ -263,7 +266,7 @@ def with_lora(model: Any, config: TrainingConfig, seed: int) -> Any:
 
 
 def silence_dropout(model: nn.Module) -> None:
-    """Ratios compare two passes of one model: dropout would make them differ by chance."""
+    """Turn dropout off: ratios compare two passes of one model, which dropout would make differ by chance."""
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
