@@ -55,7 +55,7 @@ class Abilities:
     def __init__(
         self, recipe: Recipe, source: PairSource, sandbox: Sandbox, *, before: Iterable[PairSource] = ()
     ) -> None:
-        """`before` are the data of earlier stages: what was shown then is not new either."""
+        """Prepare the measures. `before` are the data of earlier stages: what was shown then is not new either."""
         self.recipe, self.source, self.sandbox = recipe, source, sandbox
         self._sources = list(source.sources())
         shown = list(dict.fromkeys([*self._sources, *(text for stage in before for text in stage.sources())]))
@@ -100,7 +100,7 @@ class Abilities:
         }
 
     def candidates(self, policy: Policy, checks: ChecksRecipe) -> list[str | None]:
-        """Sources of fresh samples, None where a response holds none."""
+        """Return the sources of fresh samples, None if a response holds none."""
         rng = random.Random(derive_seed("abilities", self.recipe.seed))
         requests = []
         for number in range(-(-checks.candidates // SAMPLES_PER_PROMPT)):
@@ -120,7 +120,7 @@ class Abilities:
         return [extract_source(sample.text) for sample in samples[: checks.candidates]]
 
     def _suites(self) -> Iterator[tuple[str, Sequence[Environment]]]:
-        """What the solver is measured on, by name: what it was taught, and what it was not."""
+        """Yield what the solver is measured on, by name: what it was taught, and what it was not."""
         count = self.recipe.checks.problems // INSTANCES
         if isinstance(self.source, RunPairs):
             name, own = self.source.own_suite()

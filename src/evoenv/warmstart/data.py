@@ -67,7 +67,7 @@ def open_data(
 def measure_with(
     sandbox: Sandbox, recipe: Recipe, source: PairSource, before: Sequence[PairSource], tell: Callable[[str], None]
 ) -> Measure:
-    """What measures abilities; what earlier stages showed counts as shown."""
+    """Make the function that measures abilities; what earlier stages showed counts as shown."""
     abilities = Abilities(recipe, source, sandbox, before=before)
 
     def measure(model: Any, tokenizer: Any, tokens: int) -> dict[str, Any]:

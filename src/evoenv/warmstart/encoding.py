@@ -19,7 +19,7 @@ MANY_TOO_LONG = 200
 
 
 def encode_pair(pair: Pair, tokenizer: Any, recipe: DataRecipe) -> Row | None:
-    """Prompt and response as the loop's sampling would have met them, end token included; None where too long."""
+    """Encode prompt and response as the loop's sampling would have met them, end token included; None if too long."""
     prompt = encode_messages(tokenizer, pair.messages)
     response = (*tokenizer(pair.response, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id)
     if len(prompt) + len(response) > recipe.max_tokens:
@@ -42,7 +42,7 @@ class Batch:
 
 
 def batches(source: PairSource, tokenizer: Any, recipe: DataRecipe, batch_tokens: int, start: int) -> Iterator[Batch]:
-    """Batches without end, beginning with the pair number `start`."""
+    """Yield batches without end, beginning with the pair number `start`."""
     index, skipped_in_a_row = start, 0
     while True:
         rows: list[Row] = []

@@ -50,7 +50,7 @@ class Material:
 
 
 def entries_of(path: Path, modules: tuple[str, ...] = ()) -> list[PoolEntry]:
-    """What a run, a packed pool or a folder holds beyond a run's originals; `modules` are allowed by name."""
+    """Return what a run, a packed pool or a folder holds beyond a run's originals; `modules` are allowed by name."""
     entries = [entry for entry in read_entries(path, modules=modules) if not entry.original]
     if not entries:
         raise InputError(
@@ -63,7 +63,7 @@ def entries_of(path: Path, modules: tuple[str, ...] = ()) -> list[PoolEntry]:
 def still_valid(
     path: Path, entries: Sequence[PoolEntry], sandbox: Sandbox, progress: Progress | None = None
 ) -> list[PoolEntry]:
-    """Those that reach L5 here and now, whatever was recorded of them."""
+    """Return the entries that reach L5 here and now, whatever was recorded of them."""
     checked = judged([replace(entry, report=NOT_JUDGED) for entry in entries], sandbox, progress)
     usable = [entry for entry in checked if entry.report.layer == 5]
     if not usable:
@@ -92,7 +92,10 @@ class RunPairs:
         *,
         refused: int = 0,
     ) -> None:
-        """`usable` is what `still_valid` leaves, `refused` how many it left out; both are worked out if not given."""
+        """Collect the material.
+
+        `usable` is what `still_valid` leaves, `refused` how many it left out; both are worked out if not given.
+        """
         self.path, self.recipe, self.seed = path, recipe, seed
         if usable is None:
             entries = entries_of(path)
@@ -132,7 +135,7 @@ class RunPairs:
     # ------------------------------------------------------------------ the port
 
     def own_suite(self) -> tuple[str, list[PoolEntry]]:
-        """What the solver is measured on: the environments kept for it, or all of them if those are too few."""
+        """Return what the solver is measured on: the environments kept for it, or all of them if those are too few."""
         name = "environments kept for measuring" if self._kept else "environments shown"
         return name, [item.entry for item in self._kept or self._shown]
 
@@ -172,7 +175,7 @@ class RunPairs:
 
 
 def _recorded_responses(path: Path, wanted: set[str]) -> Mapping[str, list[tuple[tuple[Message, ...], str]]]:
-    """What the run's solver said and earned 1 for, by environment."""
+    """Return the responses of the run's solver that earned 1, by environment."""
     if not is_run(path):
         return {}
     found: dict[str, list[tuple[tuple[Message, ...], str]]] = {}
@@ -187,7 +190,7 @@ def _recorded_responses(path: Path, wanted: set[str]) -> Mapping[str, list[tuple
 
 
 def _recorded_reviews(path: Path) -> list[tuple[tuple[Message, ...], str]]:
-    """Reviews that agree with the majority of their candidate's."""
+    """Return the reviews that agree with the majority of their candidate's."""
     if not is_run(path):
         return []
     found: list[tuple[tuple[Message, ...], str]] = []

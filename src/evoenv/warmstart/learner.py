@@ -29,7 +29,7 @@ PROGRESS = ("tokens", "next_index", "steps", "skipped")
 
 
 def rate_at(recipe: LearningRecipe, tokens: int) -> float:
-    """A linear rise over `warmup` of the tokens, then half a cosine down to `final_rate` of the height."""
+    """Compute the rate: up linearly over `warmup` of the tokens, then down half a cosine to `final_rate` of it."""
     done = min(1.0, tokens / recipe.tokens)
     if done < recipe.warmup:
         return recipe.learning_rate * max(done / recipe.warmup, 0.01)
@@ -39,7 +39,7 @@ def rate_at(recipe: LearningRecipe, tokens: int) -> float:
 
 
 def hidden_matrices(model: Any) -> list[str]:
-    """The trainable matrices between embedding and output layer, by name."""
+    """Return the names of the trainable matrices between embedding and output layer."""
     outer = {id(weight) for layer in (model.get_input_embeddings(), model.get_output_embeddings()) if layer is not None
              for weight in layer.parameters()}  # fmt: skip
     return [
@@ -68,7 +68,7 @@ class SupervisedLearner:
         self.progress = dict.fromkeys(PROGRESS, 0)
 
     def step(self, rows: Sequence[Row]) -> float:
-        """One optimiser step on these rows; their mean loss per response token before it."""
+        """Take one optimiser step on these rows; return their mean loss per response token before it."""
         targets = sum(len(row.response_ids) for row in rows)
         self.optimizer.clear()
         total = 0.0
@@ -106,7 +106,7 @@ class SupervisedLearner:
         return total
 
     def loss(self, rows: Sequence[Row]) -> float:
-        """Mean loss per response token, nothing learnt."""
+        """Compute the mean loss per response token; learn nothing."""
         total, count = 0.0, 0
         self.model.eval()
         with self.scorer.running():
@@ -119,7 +119,7 @@ class SupervisedLearner:
     # ------------------------------------------------------------------ keeping
 
     def save(self, directory: Path, record: dict[str, Any]) -> None:
-        """Weights, optimiser and progress, atomically; `record` is kept beside them."""
+        """Save weights, optimiser and progress, atomically; `record` is kept beside them."""
         if self.lora:
             from peft import get_peft_model_state_dict
 
@@ -149,7 +149,7 @@ class SupervisedLearner:
         return dict(state["record"])
 
     def write_model(self, directory: Path, tokenizer: Any, dtype: torch.dtype | None = None) -> None:
-        """The finished model as transformers keeps it, LoRA layers merged in; `dtype` shrinks what is shipped.
+        """Write the finished model as transformers keeps it, LoRA layers merged in; `dtype` shrinks what is shipped.
 
         Learnt in half precision, it is written in full: the next stage goes on from the optimiser's own copies.
         """

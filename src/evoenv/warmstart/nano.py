@@ -16,13 +16,13 @@ from evoenv.models.fetch import require_local_extra
 from evoenv.models.tiny import SPECIAL_TOKENS, wrap_tokenizer
 
 PIECES = r"\d|\n[ ]*|[^\d\n]+"
-"""Where no merge may cross: single digits, a line's end with the next line's indent, and the rest of a line."""
+"""Borders that no merge may cross: single digits, a line's end with the next line's indent, and the rest of a line."""
 LONGEST_TOKEN = 40
 """Bytes: longer phrases are hardly ever met again, and cost a place in the vocabulary."""
 
 
 def learn_tokenizer(texts: Iterable[str], vocabulary: int) -> Any:
-    """A fast tokenizer with a chat template, learnt on `texts`; the same texts give the same tokenizer."""
+    """Learn a fast tokenizer with a chat template on `texts`; the same texts give the same tokenizer."""
     require_local_extra()
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -46,7 +46,7 @@ def learn_tokenizer(texts: Iterable[str], vocabulary: int) -> Any:
 
 
 def build_model(tokenizer: Any, shape: dict[str, int], seed: int) -> Any:
-    """A Llama of the given shape with random weights, float32; torch's own random state is left as it was."""
+    """Build a Llama of the given shape with random weights, float32; torch's own random state is left as it was."""
     require_local_extra()
     import torch
     from transformers import AutoModelForCausalLM, LlamaConfig
@@ -69,7 +69,7 @@ def build_model(tokenizer: Any, shape: dict[str, int], seed: int) -> Any:
 
 
 def save_start(model: Any, tokenizer: Any, directory: Path) -> Path:
-    """Model and tokenizer as any transformers model is kept."""
+    """Save model and tokenizer as any transformers model is kept."""
     from evoenv.models.loading import quiet_transformers
 
     with whole_directory(directory) as place, quiet_transformers():

@@ -45,10 +45,10 @@ class PairSource(Protocol):
     def pair_of(self, role: RecipeRole, index: int) -> Pair: ...
 
     def sources(self) -> Sequence[str]:
-        """Every environment that the generator is shown: what `verbatim` is measured against."""
+        """Return every environment that the generator is shown: what `verbatim` is measured against."""
 
     def describe(self) -> dict[str, Any]:
-        """Statistics for the record."""
+        """Return statistics for the record."""
 
 
 def generator_pair(examples: Sequence[str], target: str, recipe: DataRecipe) -> Pair:
@@ -74,7 +74,7 @@ class CorpusPairs:
         self.abroad = Author(seed, "train")
 
     def program(self, number: int, author: Author | None = None) -> Program:
-        """One of the programs that are shown (0 and up), or one that never is (below 0)."""
+        """Return one of the programs that are shown (0 and up), or one that never is (below 0)."""
         author = author or self.author
         key = author.seed, author.split, self.recipe.withhold, number
         if key not in _PROGRAMS:
@@ -84,7 +84,7 @@ class CorpusPairs:
         return _PROGRAMS[key]
 
     def _shown(self, author: Author, index: int) -> Program:
-        """The program number `index`, or where it is withheld another of as many steps: long ones must not get rare."""
+        """Return program number `index`, or if it is withheld another of as many steps: long ones must not get rare."""
         first = program = author.compose(index)
         for number in range(1, WITHHELD_TRIES + 1):
             if len(program.steps) == len(first.steps) and not withheld(program, self.recipe.withhold):
@@ -103,13 +103,13 @@ class CorpusPairs:
         return self.pair_of(draw_role(rng, self.recipe), index)
 
     def pair_of(self, role: RecipeRole, index: int) -> Pair:
-        """The pair number `index` of one role."""
+        """Return the pair number `index` of one role."""
         rng = random.Random(derive_seed("warm-start", self.seed, index, role))
         if role == "generator":
             return self._generator(rng, index)
         if role == "solver":
             return self._solver(rng, index)
-        # Drawn once: trying again where a fault does not fit must not tilt the shares.
+        # Drawn once: trying again if a fault does not fit must not tilt the shares.
         faulty = rng.random() < FAULTY_SHARE
         for _ in range(TRIES):
             found = self._reviewer(rng, index, faulty)
@@ -130,7 +130,7 @@ class CorpusPairs:
         return generator_pair(examples, target, self.recipe)
 
     def _longer(self, rng: random.Random, index: int, program: Program) -> Program:
-        """With the recipe's share another program in place of one that has a single step."""
+        """Replace, with the recipe's share, a program that has a single step by another one."""
         if rng.random() < self.recipe.longer:
             for _ in range(TRIES):
                 if len(program.steps) > 1:
@@ -170,7 +170,7 @@ class CorpusPairs:
 
 
 def withheld(program: Program, share: float) -> bool:
-    """Whether a program's combination of parts is one of those that a warm start never shows.
+    """Return whether a program's combination of parts is one of those that a warm start never shows.
 
     A computation on its own with the plainest scorer is always shown: no family may be lost.
     """
@@ -180,7 +180,7 @@ def withheld(program: Program, share: float) -> bool:
 
 
 def solve_program(program: Program, rng: random.Random, recipe: DataRecipe) -> Pair:
-    """A fresh instance of a corpus program and its (worked) answer."""
+    """Make a fresh instance of a corpus program and its (worked) answer."""
     environment = load(program.source)
     z, a = environment._generate(rng.randrange(1 << 31), rng.choice(recipe.difficulties))
     prompt = environment._prompt_generate(z)
@@ -190,7 +190,7 @@ def solve_program(program: Program, rng: random.Random, recipe: DataRecipe) -> P
 
 
 def review_pair(source: str, reason: str, rng: random.Random, recipe: DataRecipe) -> Pair | None:
-    """The review of a source of our own, sound where `reason` is empty; None where it cannot be shown."""
+    """Write the review of a source of our own, sound if `reason` is empty; None if it cannot be shown."""
     environment = load(source)
     instances: list[Instance] = []
     probes: list[ScoredAnswer] = []

@@ -1,7 +1,7 @@
 """A warm start from beginning to end, in a directory of its own.
 
 DIR/recipe.json       what was asked for: recipe, model, data
-DIR/start/            the model made from nothing, where one was
+DIR/start/            the model made from nothing, if there was one
 DIR/checkpoint/       the last whole state; `--resume` goes on from here, bit for bit on a CPU
 DIR/warm-start.json   the record: losses, held-out losses, abilities, data statistics
 DIR/model/            the finished model; loads like any other
@@ -40,7 +40,7 @@ STAGE_RECORD = ("recipe", "data", "losses", "checks", "seconds", "progress")
 
 @dataclass
 class Progress:
-    """What a watcher is told after every step, and once more with what was measured where that was due."""
+    """What a watcher is told after every step, and once more with what was measured if that was due."""
 
     tokens: int
     total: int
@@ -56,7 +56,7 @@ Measure = Callable[[Any, Any, int], dict[str, Any]]
 
 
 def begin(directory: Path, recipe: Recipe, model: str, data: str) -> None:
-    """A new directory that remembers what was asked for."""
+    """Make a new directory that remembers what was asked for."""
     check_free(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def check_free(directory: Path) -> None:
 
 
 def begun(directory: Path) -> tuple[Recipe, str, str]:
-    """Recipe, model and data of a warm start in `directory`."""
+    """Return recipe, model and data of a warm start in `directory`."""
     try:
         asked = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
         return read_recipe(asked["recipe"]), str(asked["model"]), str(asked["data"])
@@ -82,7 +82,7 @@ def begun(directory: Path) -> tuple[Recipe, str, str]:
 
 
 def open_model(directory: Path, recipe: Recipe, model: str, source: PairSource) -> tuple[Any, Any]:
-    """Model and tokenizer to begin with: made from nothing for `new`, else resolved as everywhere."""
+    """Open model and tokenizer to begin with: made from nothing for `new`, else resolved as everywhere."""
     from evoenv.models.resolve import load_model, load_tokenizer, resolve_device, resolve_model
 
     if model == NEW:
@@ -116,7 +116,7 @@ def check_model(model: str, data_is_corpus: bool) -> None:
 
 
 def tokenizer_texts(source: CorpusPairs, recipe: Recipe) -> list[str]:
-    """What the tokenizer is learnt on: sources and, so that the fixed words are short too, whole prompts."""
+    """Collect what the tokenizer is learnt on: sources and, so that the fixed words are short too, whole prompts."""
     texts = [source.program(number).source for number in range(recipe.data.programs)]
     for index in range(TOKENIZER_PAIRS):
         pair = source.pair(index)
@@ -146,7 +146,7 @@ def warm_start(
     watch: Watch | None = None,
     stop: threading.Event | None = None,
 ) -> dict[str, Any] | None:
-    """Train to the end; the record. None where a stop was requested (all is kept, `--resume` continues)."""
+    """Train to the end and return the record. None if a stop was requested (all is kept, `--resume` continues)."""
     started, tokenizer = open_model(directory, recipe, model, source)
     learner = SupervisedLearner(started, recipe.learn, seed=recipe.seed)
     checkpoint = directory / CHECKPOINT
@@ -236,9 +236,9 @@ def warm_start_in_stages(
     watch: Watch | None = None,
     stop: threading.Event | None = None,
 ) -> dict[str, Any] | None:
-    """A recipe with all its stages, each in `stage-N/` where there are several; the record of the last.
+    """Run a recipe with all its stages, each in `stage-N/` if there are several; return the record of the last.
 
-    `prepare` gives the data and the measure of a stage by its number from 0, None where a stop was requested meanwhile;
+    `prepare` gives the data and the measure of a stage by its number from 0, or None if a stop was requested meanwhile;
     it is asked for unfinished stages only.
     """
     stages = recipe.stages()

@@ -22,7 +22,7 @@ INSTANCES = 4
 
 
 class ShapeRecipe(Section, frozen=True):
-    """The model that is made where `--model new` asks for one."""
+    """The model that is made if `--model new` asks for one."""
 
     vocabulary: int = 2048
     hidden_size: int = 256
@@ -42,7 +42,7 @@ class ShapeRecipe(Section, frozen=True):
             )
 
     def llama(self) -> dict[str, int]:
-        """As transformers names it."""
+        """Return the shape under the names that transformers uses."""
         return {
             "hidden_size": self.hidden_size,
             "intermediate_size": self.intermediate_size,
@@ -69,7 +69,7 @@ class DataRecipe(Section, frozen=True):
     solver: float = 0.51
     """Share of pairs: an instance, and its answer."""
     solver_abroad: float = 0.0
-    """Share of the solver's instances that come from all train families where `families` are fewer."""
+    """Share of the solver's instances that come from all train families if `families` are fewer."""
     reviewer: float = 0.04
     """Share of pairs: a review prompt, and the verdict on a sound or a broken environment."""
     first: int = 0
@@ -79,7 +79,7 @@ class DataRecipe(Section, frozen=True):
     difficulties: tuple[int, ...] = (0, 0, 0, 1, 1, 2)
     """Levels of the solver's instances, drawn evenly: repeat one to make it more frequent."""
     worked: float = 1.0
-    """Share of solver answers that show their steps, where the steps are known."""
+    """Share of solver answers that show their steps, if the steps are known."""
     restate: bool = False
     """Worked answers begin with what was given."""
     learn_prompts: tuple[RecipeRole, ...] = ()
@@ -149,7 +149,7 @@ class LearningRecipe(Section, frozen=True):
             raise ValueError("learn.lora_rank, learn.grad_clip and learn.weight_decay: expected 0 or more")
 
     def training(self) -> TrainingConfig:
-        """The part that the optimiser and LoRA understand."""
+        """Return the part that the optimiser and LoRA understand."""
         return TrainingConfig(
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
@@ -200,7 +200,7 @@ class Recipe(Section, frozen=True):
     """Stages that follow, each what it changes of the first, by section; each goes on from the model before it."""
 
     def stages(self) -> list[Recipe]:
-        """Every stage as a recipe of its own."""
+        """Return every stage as a recipe of its own."""
         first = {key: value for key, value in msgspec.to_builtins(self).items() if key != "then"}
         found = [read_recipe(first)]
         for change in self.then:
@@ -221,7 +221,7 @@ def recipe_names() -> list[str]:
 
 
 def load_recipe(name: str, overrides: Iterable[str] = ()) -> Recipe:
-    """A shipped recipe or a file, with `a.b=v` laid over it."""
+    """Load a shipped recipe or a file, with `a.b=v` laid over it."""
     if name in recipe_names():
         text = (resources.files("evoenv.warmstart") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
     else:
