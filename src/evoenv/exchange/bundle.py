@@ -70,7 +70,7 @@ class PoolEntry:
 
 
 def stamp(report: ValidationReport) -> ValidationReport:
-    """The report without what changes from one run of the checks to the next, and what the source says already."""
+    """Drop from a report what changes from one run of the checks to the next, and what the source says already."""
     return replace(report, seconds=0.0, cpu_seconds=0.0, prompt_template="")
 
 
@@ -78,7 +78,7 @@ def stamp(report: ValidationReport) -> ValidationReport:
 
 
 def to_metadata(entry: PoolEntry) -> dict[str, Any]:
-    """Everything but the source, as plain JSON in a fixed order."""
+    """Return everything but the source, as plain JSON in a fixed order."""
     report, calibration = entry.report, entry.calibration
     return {
         "id": entry.id,
@@ -111,7 +111,7 @@ def to_metadata(entry: PoolEntry) -> dict[str, Any]:
 
 
 def from_metadata(source: str, data: Any) -> PoolEntry:
-    """The entry again. Raises ValueError, TypeError or KeyError where the metadata is not what `to_metadata` wrote."""
+    """Restore an entry. Raises ValueError, TypeError or KeyError if the metadata is not what `to_metadata` wrote."""
     report, calibration = data["validation"], data["calibration"]
     entry = PoolEntry(
         source=source,
@@ -184,7 +184,7 @@ def read_entries(
     licence: str | None = None,
     modules: tuple[str, ...] = (),
 ) -> list[PoolEntry]:
-    """Every environment of a set (`evoenv.environment.sets` has the grammar), a packed pool or an export.
+    """Read every environment of a set (`evoenv.environment.sets` has the grammar), a packed pool or an export.
 
     The order is stable, and a path that exists goes before a name; `NOT_JUDGED` marks a verdict that is still missing.
 
@@ -220,12 +220,12 @@ def read_entries(
 def load_entries(
     path: str | Path, *, trust: bool = False, sandbox: Sandbox | None = None, modules: tuple[str, ...] = ()
 ) -> list[PoolEntry]:
-    """`read_entries` with every verdict in place. Entries that fail are returned too: their report says why."""
+    """Read entries as `read_entries` does and judge them. Entries that fail are returned too: their report says why."""
     from evoenv.exchange.checking import judged
 
     return judged(read_entries(path, trust=trust, modules=modules), sandbox)
 
 
 def modules_of(entries: Iterable[PoolEntry]) -> tuple[str, ...]:
-    """Every module beyond the allow-list that some entry was allowed: what their sandbox must bring along."""
+    """Collect the modules beyond the allow-list that some entry was allowed: what their sandbox must bring along."""
     return tuple(sorted({module for entry in entries for module in entry.modules}))

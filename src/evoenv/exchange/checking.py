@@ -24,7 +24,7 @@ Progress = Callable[[int, int], None]
 def judged(
     entries: Sequence[PoolEntry], sandbox: Sandbox | None = None, progress: Progress | None = None
 ) -> list[PoolEntry]:
-    """The same entries, each with a validation report. Without a sandbox one is opened for the occasion."""
+    """Return the same entries, each with a validation report. Without a sandbox one is opened for the occasion."""
     waiting = [index for index, entry in enumerate(entries) if entry.report == NOT_JUDGED]
     judged_entries = list(entries)
     if not waiting:
@@ -59,7 +59,10 @@ def allowed_modules(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def hint_for(finding: Finding) -> str:
-    """An import beyond the allow-list has another way out here than in a generator's response."""
+    """Return a finding's hint.
+
+    An import beyond the allow-list has another way out here than in a generator's response.
+    """
     module = finding.message.rpartition("imports ")[2].partition(".")[0]
     if finding.code != "L1.import" or not module:
         return finding.hint

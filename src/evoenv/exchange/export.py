@@ -1,7 +1,7 @@
 """Exports: a pool written the way another project wants to read it.
 
 A format is a module with `write(export: Export) -> str`: it fills `export.output`, an empty directory, and returns the
-next step for the user in a line or two, where `{output}` stands for the directory's final place. Nothing that is
+next step for the user in a line or two, in which `{output}` stands for the directory's final place. Nothing that is
 written may name that directory: it is moved into its place when all is done, so an export is there whole or not at all.
 """
 
@@ -64,7 +64,7 @@ class Export:
     """What the user should know: environments that had fewer instances than were asked for."""
 
     def items(self) -> dict[Split, list[Item]]:
-        """The instances of each split; train and test share no prompt."""
+        """Draw the instances of each split; train and test share no prompt."""
         from evoenv.exchange.items import Wanted, draw_items
 
         wanted = Wanted(self.instances, self.test_instances, self.difficulties, self.seed)
@@ -81,7 +81,7 @@ class Export:
         return drawn
 
     def write_scorer(self, directory: str = "scorer") -> Path:
-        """The standalone scorer, in a directory of the export."""
+        """Write the standalone scorer to a directory of the export."""
         from evoenv.exchange.scorer.carry import write_scorer
 
         write_scorer(self.entries, self.output / directory)
@@ -145,7 +145,7 @@ def choose(
 
 
 def check_verified(chosen: list[PoolEntry]) -> None:
-    """Raise InputError where one did not pass validation."""
+    """Raise InputError if an entry did not pass validation."""
     failed = [entry for entry in chosen if not entry.report.passed]
     if failed:
         first = failed[0].report.findings[0]
@@ -157,7 +157,7 @@ def check_verified(chosen: list[PoolEntry]) -> None:
 
 
 def slug(text: str) -> str:
-    """A name that package indexes and data set hubs accept."""
+    """Make a name that package indexes and data set hubs accept."""
     plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     if not plain or not plain[0].isalpha():
         plain = f"evoenv-{plain}".rstrip("-")

@@ -28,7 +28,7 @@ SEARCHED = ("", "environments", "scorer/environments", "*/scorer/environments", 
 
 
 def find_pool(path: Path) -> Path | None:
-    """The directory of the packed pool at `path`, or within the export at `path`."""
+    """Return the directory of the packed pool at `path`, or within the export at `path`."""
     if not path.is_dir():
         return None
     for pattern in SEARCHED:
@@ -54,7 +54,7 @@ def write_pool(entries: Sequence[PoolEntry], directory: Path) -> None:
 
 
 def _write_entry(directory: Path, position: int, entry: PoolEntry) -> None:
-    """The source first: a metadata file never lacks its source, and a source alone is refused with advice."""
+    """Write the source first: a metadata file never lacks its source, and a source alone is refused with advice."""
     replace_file(directory / f"{entry.stem}.py", [entry.source.encode("utf-8", "surrogatepass")])
     metadata = to_metadata(entry)
     write_json(directory / f"{entry.stem}.json", {"id": metadata.pop("id"), "position": position, **metadata})
@@ -79,7 +79,7 @@ def extend_pool(directory: Path, entries: Sequence[PoolEntry]) -> list[PoolEntry
 
 
 def read_pool(directory: Path) -> list[PoolEntry]:
-    """The entries of a packed pool in their order. Every file is checked before any is believed."""
+    """Read the entries of a packed pool in their order. Every file is checked before any is believed."""
     head = read_json(directory / POOL_NAME)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise InputError(f"{directory / POOL_NAME} is not that of a packed pool; expected format {FORMAT!r}")

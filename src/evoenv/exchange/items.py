@@ -1,4 +1,4 @@
-"""Draw instances for an export: distinct prompts, no overlap of splits, and a right answer where one can be written."""
+"""Draw instances for an export: distinct prompts, no overlap of splits, and a right answer if one can be written."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Item:
     reference: str
     """The reference answer as JSON text: one type for all environments, whatever the table's format."""
     answer: str | None
-    """The reference as a text that scores 1; None where the environment keeps no full answer."""
+    """The reference as a text that scores 1; None if the environment keeps no full answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Wanted:
 def draw_items(
     entries: Sequence[PoolEntry], wanted: Wanted, sandbox: Sandbox, progress: Callable[[int, int], None] | None = None
 ) -> dict[Split, list[Item]]:
-    """Items by split, in the order of the entries. The same call gives the same items on any machine.
+    """Draw items by split, in the order of the entries. The same call gives the same items on any machine.
 
     Instances are spread evenly over the difficulties. An environment that runs out of distinct prompts gives fewer.
     """
@@ -141,7 +141,7 @@ class _Writer:
         return answers
 
     def _search(self, instance: Instance) -> str | None:
-        """The first form that scores 1; it becomes the favourite."""
+        """Return the first form that scores 1; it becomes the favourite."""
         written = dict(self._written(instance))
         items = [(instance.seed, instance.difficulty, text) for text in written]
         for text, score in zip(written, self._worker.score(items), strict=True):

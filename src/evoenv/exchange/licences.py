@@ -24,7 +24,7 @@ MARKS: tuple[tuple[str, str], ...] = (
 
 
 def find_licence(file: Path, root: Path) -> str | None:
-    """The SPDX name of the nearest licence from the file's folder up to the folder above `root`; None where none is."""
+    """Return the SPDX name of the nearest licence from the file's folder up to the folder above `root`, or None."""
     limit = root.resolve().parent
     for directory in file.resolve().parents:
         for name in FILE_NAMES:
@@ -36,7 +36,7 @@ def find_licence(file: Path, root: Path) -> str | None:
 
 
 def recognise(path: Path) -> str:
-    """The SPDX name, or a reference to the file whose text is none that we know."""
+    """Return the SPDX name, or a reference to the file whose text is none that we know."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")[:20_000].lower()
     except OSError:

@@ -21,7 +21,7 @@ TEMPLATES = PACKAGE / "exchange" / "templates"
 
 
 def module_name(export: Export, *taken: str) -> str:
-    """The package's name for `import`; refused where something else is already imported by that name."""
+    """Return the package's name for `import`; refuse it if something else is already imported by that name."""
     name = export.name.replace("-", "_")
     if name in taken or name in sys.stdlib_module_names or keyword.iskeyword(name) or name == "evoenv":
         raise InputError(
@@ -32,7 +32,7 @@ def module_name(export: Export, *taken: str) -> str:
 
 
 def requirements(entries: Iterable[PoolEntry], *own: str) -> list[str]:
-    """What a package depends on: its consumer, and what environments were allowed to import."""
+    """List what a package depends on: its consumer, and what environments were allowed to import."""
     modules = sorted({module for entry in entries for module in entry.modules} - set(sys.stdlib_module_names))
     found = metadata.packages_distributions() if modules else {}
     named = {canonical(re.split(r"[<>=]", one)[0]) for one in own}
@@ -41,7 +41,7 @@ def requirements(entries: Iterable[PoolEntry], *own: str) -> list[str]:
 
 
 def pyproject(export: Export, package: str, form: str, *own: str) -> str:
-    """The package's metadata; `form` says what it is to its consumer."""
+    """Write the package's metadata; `form` says what it is to its consumer."""
     return f"""\
 [project]
 name = "{export.name}"
@@ -65,7 +65,7 @@ def canonical(name: str) -> str:
 
 
 def _at_least(name: str) -> str:
-    """The version that validation has seen; nothing where it is not installed here."""
+    """Return the version that validation has seen; an empty text if it is not installed here."""
     try:
         return f">={metadata.version(name)}"
     except metadata.PackageNotFoundError:
@@ -73,7 +73,7 @@ def _at_least(name: str) -> str:
 
 
 def copy_template(path: str, destination: Path) -> None:
-    """A file of `templates/`, as it is."""
+    """Copy a file of `templates/` as it is."""
     copy_file(TEMPLATES / path, destination)
 
 
@@ -88,12 +88,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def item_key(item: Item) -> str:
-    """The durable name of an instance; what the templates call `key`, too."""
+    """Return the durable name of an instance; what the templates call `key`, too."""
     return f"{item.environment_id}-{item.seed}-{item.difficulty}"
 
 
 def instance_row(item: Item) -> dict[str, object]:
-    """What a package keeps of an instance: its name and what the solver sees, and no answer."""
+    """Return what a package keeps of an instance: its name and what the solver sees, and no answer."""
     return {
         "environment_id": item.environment_id,
         "environment": item.name,

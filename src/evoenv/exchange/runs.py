@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def read_run(directory: Path) -> list[PoolEntry]:
-    """Every environment ever admitted, in order of admission; also while the run is being written."""
+    """Return every environment ever admitted, in order of admission; also while the run is being written."""
     with RunView.open(directory) as view:
         members, brought = view.store.pool().members, view.store.provenance()
         seeds = {environment_id(source) for source in seed_sources().values()}
@@ -57,7 +57,7 @@ def _base(
 
 
 def _generated(source: str, name: str, history: History | None) -> PoolEntry:
-    """An environment of the run's own making, with what the run found out about it."""
+    """Make the entry of an environment of the run's own making, with what the run found out about it."""
     if history is None or history.decision is None:
         return PoolEntry(source, name, "generated")
     return PoolEntry(
@@ -73,7 +73,7 @@ def _generated(source: str, name: str, history: History | None) -> PoolEntry:
 
 
 def _with_state(entry: PoolEntry, record: EnvironmentRecord, member: Member) -> PoolEntry:
-    """What the pool says now goes before what the environment brought along."""
+    """Add the pool's state: what the pool says now goes before what the environment brought along."""
     level = member.difficulty
     return replace(
         entry,
@@ -92,7 +92,7 @@ def _with_state(entry: PoolEntry, record: EnvironmentRecord, member: Member) -> 
 
 
 def create_run(directory: Path, entries: Sequence[PoolEntry], config: Config) -> None:
-    """A new run that has these environments and has not taken a step. All or nothing."""
+    """Create a run that has these environments and has not taken a step. All or nothing."""
     from evoenv.run import create
 
     if not any(entry.active for entry in entries):

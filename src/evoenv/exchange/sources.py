@@ -39,7 +39,7 @@ def read_sources(
     licence: str | None = None,
     modules: tuple[str, ...] = (),
 ) -> list[PoolEntry]:
-    """One unjudged entry per environment; the verdict of an unreadable file says why it is.
+    """Return one unjudged entry per environment; the verdict of an unreadable file says why it is.
 
     `modules` are allowed to those that import them.
     """
@@ -69,7 +69,7 @@ def read_sources(
 
 
 def _distinct(entries: Iterable[PoolEntry]) -> list[PoolEntry]:
-    """Each content once: a file and its copy are one environment."""
+    """Keep each content once: a file and its copy are one environment."""
     distinct: dict[str, PoolEntry] = {}
     for entry in entries:
         distinct.setdefault(entry.id, entry)
@@ -77,7 +77,7 @@ def _distinct(entries: Iterable[PoolEntry]) -> list[PoolEntry]:
 
 
 def pool_entry(entry: EnvironmentEntry, origin: str, licence: str | None = None) -> PoolEntry:
-    """The environment of one file, its RLVE-Gym controller joined to it if it has one."""
+    """Make the entry of one file's environment, its RLVE-Gym controller joined to it if it has one."""
     path = PurePosixPath(entry.path).with_suffix("")
     source, problem = entry.source, entry.problem
     if problem is None and entry.controller is not None:

@@ -17,7 +17,7 @@ def plain_rows(items: Sequence[Item]) -> list[dict[str, Any]]:
 
 
 def write_lines(path: Path, rows: Iterable[object]) -> None:
-    """JSON, one row to a line."""
+    """Write JSON, one row to a line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="\n") as stream:
         for row in rows:
@@ -25,7 +25,7 @@ def write_lines(path: Path, rows: Iterable[object]) -> None:
 
 
 def item_schema() -> Any:
-    """The columns of an item, stated rather than guessed: a split without answers keeps its column of texts."""
+    """Return the columns of an item, stated rather than guessed: a split without answers keeps its column of texts."""
     import pyarrow
 
     text, number = pyarrow.string(), pyarrow.int64()

@@ -116,7 +116,7 @@ def card(export: Export, drawn: Mapping[Split, Sequence[Item]]) -> str:
 
 
 def hub_licence(entries: Sequence[PoolEntry]) -> str:
-    """One name where all agree and the hub knows it; `other` else, and the table says which."""
+    """Return the licence's name if all agree and the hub knows it; else `other`, and the table says which."""
     licences = {entry.licence for entry in entries}
     only = licences.pop()
     if licences:
@@ -125,7 +125,7 @@ def hub_licence(entries: Sequence[PoolEntry]) -> str:
 
 
 def size_category(count: int) -> str:
-    """The hub's classes of size."""
+    """Return the hub's class of size."""
     steps = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
     return next((name for limit, name in steps if count < limit), "1M<n<10M")
 

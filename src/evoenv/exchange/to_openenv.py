@@ -52,7 +52,7 @@ def write(export: Export) -> str:
 
 
 def _manifest(export: Export, counts: dict[str, int]) -> str:
-    """YAML by hand: strings as JSON writes them, which YAML reads."""
+    """Write YAML by hand: strings as JSON writes them, which YAML reads."""
     tags = ", ".join(json.dumps(tag) for tag in ("reasoning", "evoenv"))
     return f"""\
 spec_version: 1
@@ -87,7 +87,7 @@ validation:
 
 
 def _pyproject(export: Export, package: str) -> str:
-    """Every directory is named: setuptools takes none along by itself where the package is its own root."""
+    """Name every directory: setuptools takes none along by itself if the package is its own root."""
     server = export.output / "server"
     below = [path.relative_to(export.output).parts for path in sorted(server.rglob("*")) if path.is_dir()]
     places = ["server", *("/".join(parts) for parts in below)]

@@ -51,7 +51,7 @@ def write(export: Export) -> str:
 
 
 def dataset_names(package: str, entries: Sequence[PoolEntry]) -> list[str]:
-    """`<package>_<environment>`; two of one name get a piece of their hash."""
+    """Return `<package>_<environment>`; two of one name get a piece of their hash."""
     plain = [snake(entry.name) for entry in entries]
     return [
         f"{package}_{name}" if plain.count(name) == 1 else f"{package}_{name}_{entry.id[:8]}"
@@ -65,7 +65,7 @@ def snake(name: str) -> str:
 
 
 def title(name: str) -> str:
-    """A class name out of a data set's."""
+    """Make a class name out of a data set's."""
     return "E" + "".join(part.capitalize() for part in name.split("_"))
 
 

@@ -21,7 +21,10 @@ def write(export: Export) -> str:
 
 
 def trl_rows(items: Sequence[Item]) -> list[dict[str, Any]]:
-    """No answers: the reward is computed from the instance's name, so nothing that TRL handles can leak them."""
+    """Return rows without answers.
+
+    The reward is computed from the instance's name, so nothing that TRL handles can leak them.
+    """
     return [
         {
             "prompt": [{"role": "user", "content": item.prompt}],

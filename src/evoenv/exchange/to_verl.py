@@ -24,7 +24,7 @@ def write(export: Export) -> str:
 
 
 def verl_rows(items: Sequence[Item], split: Split) -> list[dict[str, Any]]:
-    """verl groups its validation metrics by `data_source`: one for each environment."""
+    """Return rows with one `data_source` for each environment: verl groups its validation metrics by it."""
     return [
         {
             "data_source": f"evoenv/{item.name}",

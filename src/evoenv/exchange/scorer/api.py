@@ -11,7 +11,7 @@ From a shell: `python scorer list`, `python scorer instance ID SEED LEVEL`, `pyt
 
 An instance is named by environment, seed and difficulty, so a training set needs to carry no answers. Scoring runs in a
 process of its own without files, network or other processes, under limits of time and memory; whatever goes wrong
-in there scores 0. Where the kernel lacks the system call filter the sandbox refuses to start; set
+in there scores 0. If the kernel lacks the system call filter the sandbox refuses to start; set
 EVOENV_ALLOW_DEGRADED=1 to run all the same, if you trust the environments.
 """
 
@@ -54,11 +54,11 @@ class Scorer:
         self._opened: tuple[int, Sandbox, WorkerPool] | None = None
 
     def environments(self) -> list[dict[str, Any]]:
-        """Id, name, origin, licence and verdict of every environment."""
+        """Return id, name, origin, licence and verdict of every environment."""
         return [dict(row) for row in self._rows.values()]
 
     def instance(self, environment_id: str, seed: int, difficulty: int) -> dict[str, Any]:
-        """What the solver sees of one instance: `task` is the environment's text, `prompt` adds how to answer."""
+        """Return what the solver sees of an instance: `task` is the environment's text, `prompt` adds how to answer."""
         task, _, _ = self._instance(environment_id, seed, difficulty)
         template: str = self.manifest["solver_prompt"]
         return {
@@ -71,15 +71,15 @@ class Scorer:
         }
 
     def reference(self, environment_id: str, seed: int, difficulty: int) -> Any:
-        """The reference answer as plain JSON. For graders: never show it to a solver."""
+        """Return the reference answer as plain JSON. For graders: never show it to a solver."""
         return plain(self._instance(environment_id, seed, difficulty)[2])
 
     def score(self, environment_id: str, seed: int, difficulty: int, response: str) -> float:
-        """What a whole response earns, in [0, 1]: its last `<answer>…</answer>`, else its last `\\boxed{…}`."""
+        """Score a whole response, in [0, 1], by its last `<answer>…</answer>`, else its last `\\boxed{…}`."""
         return self.score_many([(environment_id, seed, difficulty, response)])[0]
 
     def score_many(self, items: Iterable[Item]) -> list[float]:
-        """Many at once, over all cores: one worker per environment."""
+        """Score many at once, over all cores: one worker per environment."""
         return [float(verdict["score"]) for verdict in self.judge(items)]
 
     def judge(self, items: Iterable[Item]) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ class Scorer:
         return Job(self._source(environment_id), op, items)
 
     def _source(self, environment_id: str) -> str:
-        """The text of an environment, refused where it is not the one that was verified."""
+        """Return the text of an environment; refuse it if it is not the one that was verified."""
         if environment_id not in self._sources:
             row = self._rows[environment_id]
             raw = (self.directory / "environments" / row["file"]).read_bytes()
@@ -157,7 +157,10 @@ class Scorer:
 
 
 def whole(value: Any, name: str) -> int:
-    """Data sets hand numbers over in types of their own (numpy's, or floats where a column has gaps)."""
+    """Read a whole number.
+
+    Data sets hand numbers over in types of their own (numpy's, or floats if a column has gaps).
+    """
     try:
         number = int(value)
     except (TypeError, ValueError, OverflowError):
@@ -168,7 +171,7 @@ def whole(value: Any, name: str) -> int:
 
 
 def plain(encoded: Any) -> Any:
-    """An encoded value as plain JSON: tags dropped, tuples and sets as lists."""
+    """Return an encoded value as plain JSON: tags dropped, tuples and sets as lists."""
     if isinstance(encoded, list):
         return [plain(item) for item in encoded]
     if isinstance(encoded, dict):

@@ -44,7 +44,7 @@ LOADER_IMPORT = "from evoenv.exchange.scorer.loading import load_scorer\n"
 
 
 def write_scorer(entries: Sequence[PoolEntry], directory: Path) -> None:
-    """A directory that scores answers to these environments with the standard library alone."""
+    """Write a directory that scores answers to these environments with the standard library alone."""
     root = directory / "_evoenv"
     pool = directory / "environments"
     pool.mkdir(parents=True)
@@ -64,7 +64,7 @@ def write_scorer(entries: Sequence[PoolEntry], directory: Path) -> None:
 
 
 def manifest(entries: Sequence[PoolEntry]) -> dict[str, object]:
-    """What the scorer offers, with the stamps by which each environment can be checked."""
+    """Describe what the scorer offers, with the stamps by which each environment can be checked."""
     rows = []
     for entry in entries:
         metadata = to_metadata(entry)
@@ -87,7 +87,7 @@ def manifest(entries: Sequence[PoolEntry]) -> dict[str, object]:
 
 
 def template(name: str) -> str:
-    """A file of `templates/` that needs nothing but the scorer beside it."""
+    """Return a file of `templates/` that needs nothing but the scorer beside it."""
     text = (PACKAGE / "exchange/templates" / name).read_text("utf-8")
     loader = (PACKAGE / "exchange/scorer/loading.py").read_text("utf-8").partition("import annotations\n")[2]
     imported = [line for line in text.splitlines() if line.startswith(("import ", "from "))]

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def load_scorer(directory: str | Path) -> Any:
-    """The scorer in `directory`. Two exports can live in one process: neither takes the other's name."""
+    """Load the scorer in `directory`. Two exports can live in one process: neither takes the other's name."""
     place = Path(directory).resolve()
     name = "evoenv_scorer_" + hashlib.sha256(str(place).encode("utf-8", "surrogatepass")).hexdigest()[:12]
     if name not in sys.modules:

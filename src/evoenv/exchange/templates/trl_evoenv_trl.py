@@ -21,7 +21,7 @@ INSTRUCTION = "Solve the task, then hand in the final answer with the tool `subm
 
 
 def rows(split: str = "train") -> list[dict[str, Any]]:
-    """The instances of a split, for the reward function."""
+    """Return the instances of a split, for the reward function."""
     with (HERE / f"{split}.jsonl").open(encoding="utf-8") as stream:
         return [json.loads(line) for line in stream]
 
@@ -34,7 +34,7 @@ def reward(
     difficulty: list[int],
     **_: Any,
 ) -> list[float]:
-    """A score in [0, 1] for each completion."""
+    """Return a score in [0, 1] for each completion."""
     texts = [final_text(completion) for completion in completions]
     scores: list[float] = SCORER.score_many(zip(environment_id, seed, difficulty, texts, strict=True))
     return scores
@@ -44,7 +44,7 @@ reward.__name__ = "evoenv_reward"  # the name under which TRL logs it
 
 
 def final_text(completion: Any) -> str:
-    """What the assistant said last; TRL gives text for plain prompts and messages for chats."""
+    """Return what the assistant said last; TRL gives text for plain prompts and messages for chats."""
     if isinstance(completion, str):
         return completion
     said = [message.get("content") for message in completion if message.get("role") == "assistant"]
@@ -55,7 +55,7 @@ def final_text(completion: Any) -> str:
 
 
 def environment_rows(split: str = "train") -> list[dict[str, Any]]:
-    """The same instances for `environment_factory`: the task itself comes from `Environment.reset`."""
+    """Return the same instances for `environment_factory`: the task itself comes from `Environment.reset`."""
     return [{**row, "prompt": [{"role": "user", "content": INSTRUCTION}]} for row in rows(split)]
 
 

@@ -15,7 +15,7 @@ SCORER = load_scorer(Path(__file__).resolve().parent / "scorer")
 def compute_score(
     data_source: str, solution_str: str, ground_truth: str, extra_info: dict[str, Any], **_: Any
 ) -> dict[str, float]:
-    """The score in [0, 1], and for the logs: fully right or not, and whether there was an answer to judge."""
+    """Return the score in [0, 1], and for the logs: fully right or not, and whether there was an answer to judge."""
     item = (extra_info["environment_id"], extra_info["seed"], extra_info["difficulty"], solution_str)
     verdict = SCORER.judge([item])[0]
     return {

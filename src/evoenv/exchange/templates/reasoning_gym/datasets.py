@@ -75,7 +75,7 @@ class EvoEnvDataset(ProceduralDataset):
         }
 
     def answer(self, seed: int, level: int) -> str | None:
-        """The reference as a text that scores 1; None where the environment keeps no full answer."""
+        """Return the reference as a text that scores 1; None if the environment keeps no full answer."""
         value = scorer.reference(self.environment_id, seed, level)
         written: dict[str, Any] = {}
         for form in self.forms:
@@ -94,7 +94,7 @@ class EvoEnvDataset(ProceduralDataset):
         return None
 
     def score_answer(self, answer: str | None, entry: dict[str, Any]) -> float:
-        """The score of the environment's own scorer, for an answer or a whole response with an answer in it."""
+        """Score an answer, or a whole response with an answer in it, with the environment's own scorer."""
         if not isinstance(answer, str) or not answer.strip():
             return 0.0
         known = entry["metadata"]
@@ -117,7 +117,7 @@ class EvoEnvCurriculum(BaseCurriculum):
 
 
 def marked(answer: str) -> str:
-    """An answer as the scorer expects it: reasoning-gym hands over what its user has cut out of the response."""
+    """Mark an answer as the scorer expects it: reasoning-gym hands over what its user has cut out of the response."""
     return answer if "</answer>" in answer.lower() else f"<answer>{answer}</answer>"
 
 
@@ -126,7 +126,7 @@ def hashed(*parts: object) -> int:
 
 
 def register() -> dict[str, type[EvoEnvDataset]]:
-    """A class per environment, at the top of this module under its own name, so that data sets can be pickled."""
+    """Make a class per environment, at the top of this module under its own name, so that data sets can be pickled."""
     made: dict[str, type[EvoEnvDataset]] = {}
     for name, (environment_id, title) in PACKAGE["datasets"].items():
         own = {"name": name, "environment_id": environment_id, "forms": [*FORMS, *PART_FORMS], "__module__": __name__}

@@ -40,7 +40,7 @@ class EvoEnvTask(vf.Task[EvoEnvData]):
         return f"{self.data.environment_id}-{self.data.seed}-{self.data.difficulty}"
 
     async def grade(self, response: str) -> float:
-        """What the environment's scorer gives a whole response; in a thread, since it waits for another process."""
+        """Score a whole response with the environment's scorer; in a thread, since it waits for another process."""
         data = self.data
         return await asyncio.to_thread(scorer.score, data.environment_id, data.seed, data.difficulty, response)
 
@@ -50,11 +50,11 @@ class EvoEnvTask(vf.Task[EvoEnvData]):
 
     @vf.metric
     async def format_ok(self, trace: vf.Trace) -> float:
-        """Whether a final answer could be cut out of the reply."""
+        """Return whether a final answer could be cut out of the reply."""
         return float(extract_answer(trace.last_reply) is not None)
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
-        """The reference scores 1; None where the environment keeps no full answer."""
+        """Check that the reference scores 1; None if the environment keeps no full answer."""
         answer = answers().get(self.key)
         return None if answer is None else await self.grade(f"<answer>{answer}</answer>") == RIGHT
 
@@ -118,7 +118,7 @@ class EvoEnvTaskset(vf.Taskset[EvoEnvTask, EvoEnvConfig]):
 
 
 def hashed(*parts: object) -> int:
-    """Seeds are hashed, never added up: neighbouring ones would share instances."""
+    """Hash parts to a seed. Seeds are never added up: neighbouring ones would share instances."""
     return int.from_bytes(hashlib.blake2b(repr(("fresh", *parts)).encode(), digest_size=8).digest(), "big")
 
 

@@ -110,7 +110,7 @@ class EvoEnvEnvironment(Environment[EvoEnvAction, EvoEnvObservation, State]):
         return rows[index]
 
     def _drawn(self, seed: int, environment: str | None, difficulty: int | None) -> dict[str, Any]:
-        """An instance by its seed; what is not named follows from the seed, too."""
+        """Draw an instance by its seed; what is not named follows from the seed, too."""
         rows = [row for row in scorer.environments() if environment in (None, row["id"], row["name"])]
         if not rows:
             raise ValueError(f"there is no environment {environment!r} here; get_task lists the names")
