@@ -34,7 +34,7 @@ _BRACE = re.compile(r"\\[{}]|[{}]")
 
 
 def extract_answer(response: str) -> str | None:
-    """The text of the final answer, or None where the response has none."""
+    """Return the text of the final answer, or None if the response has none."""
     text = drop_thinking(response)
     answer = _last_tagged(text)
     if answer is None:
@@ -61,7 +61,7 @@ def _last_tagged(text: str) -> str | None:
 
 
 def _last_boxed(text: str) -> str | None:
-    """The content of the complete box that opens last."""
+    """Return the content of the complete box that opens last."""
     span: tuple[int, int] | None = None
     # Boxes still open, as content start and brace depth outside. A complete box rules out all that opened before it,
     # so only never-closed boxes pile up, and arrays hold millions of those in little memory.
@@ -87,7 +87,7 @@ def _last_boxed(text: str) -> str | None:
 
 
 def _unwrap(text: str, opener: re.Pattern[str]) -> str | None:
-    """What `opener` and its closing brace enclose, if together they are the whole text."""
+    """Return what `opener` and its closing brace enclose, if together they are the whole text."""
     start = opener.match(text)
     if start is None:
         return None

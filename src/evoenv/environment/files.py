@@ -17,7 +17,7 @@ NOT_ENVIRONMENTS = ("parameter_controller.py", "setup.py", "conftest.py")
 
 
 def short(path: object) -> str:
-    """A path for a message: a name of thousands of characters is cut in the middle."""
+    """Shorten a path for a message: a name of thousands of characters is cut in the middle."""
     text = str(path)
     return text if len(text) <= 200 else f"{text[:90]}…{text[-90:]}"
 
@@ -26,7 +26,7 @@ def short(path: object) -> str:
 
 
 def read_source(path: Path) -> tuple[str, Finding | None]:
-    """The text of an environment file, or the finding that says why it has none.
+    """Return the text of an environment file, or the finding that says why it has none.
 
     What the user can mend by naming another file is an InputError; what is wrong inside is a finding.
     """
@@ -55,7 +55,7 @@ def read_source(path: Path) -> tuple[str, Finding | None]:
 
 
 def imported_modules(source: str) -> set[str]:
-    """Names of the top-level modules that a source imports; none if it cannot be parsed."""
+    """Return the names of the top-level modules that a source imports; none if it cannot be parsed."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -69,7 +69,7 @@ def imported_modules(source: str) -> set[str]:
 
 
 def environment_files(folder: Path) -> list[Path]:
-    """The environment files of a folder and its subfolders, in order.
+    """List the environment files of a folder and its subfolders, in order.
 
     They are Python files, without hidden ones, those whose name begins with an underscore, controllers and files of
     packaging and tests. Of a checkout of RLVE-Gym they are those with a controller, which leaves out its base classes.
@@ -89,7 +89,10 @@ def _may_be_environment(path: Path) -> bool:
 
 
 def find_controller(path: Path) -> Path | None:
-    """RLVE-Gym keeps `environments/X/environment.py` beside `parameter_controllers/X/parameter_controller.py`."""
+    """Find an environment's controller in a checkout of RLVE-Gym, or None.
+
+    RLVE-Gym keeps `environments/X/environment.py` beside `parameter_controllers/X/parameter_controller.py`.
+    """
     if path.name != "environment.py" or path.parent.parent.name != "environments":
         return None
     gym = path.parent.parent.parent
@@ -98,7 +101,7 @@ def find_controller(path: Path) -> Path | None:
 
 
 def read_controller(path: Path | None) -> str | None:
-    """The text of a controller; None without a path, InputError if the file cannot be used."""
+    """Return the text of a controller; None without a path, InputError if the file cannot be used."""
     if path is None:
         return None
     text, problem = read_source(path)
@@ -108,7 +111,7 @@ def read_controller(path: Path | None) -> str | None:
 
 
 def join_controller(source: str, controller: str) -> tuple[str, Finding | None]:
-    """Environment and controller in one text, or the finding that says why they cannot share one.
+    """Join environment and controller in one text, or return the finding that says why they cannot share one.
 
     A pool keeps one source under one id, so nothing downstream needs to know of controllers.
     """
@@ -124,7 +127,7 @@ def join_controller(source: str, controller: str) -> tuple[str, Finding | None]:
 
 
 def _defined_names(source: str) -> set[str]:
-    """Names that a module defines at the top, without imports: those may repeat."""
+    """Return the names that a module defines at the top, without imports: those may repeat."""
     names: set[str] = set()
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):

@@ -135,7 +135,7 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def read_datasets(names: Sequence[str], *, sandbox: Sandbox | None = None) -> list[Dataset]:
-    """One environment per data set, each once. Raises InputError if the library or a data set is not there.
+    """Make one environment per data set, each once. Raises InputError if the library or a data set is not there.
 
     Levels at which a data set cannot generate anything are left out; its source names them.
     """
@@ -150,7 +150,7 @@ def read_datasets(names: Sequence[str], *, sandbox: Sandbox | None = None) -> li
 
 
 def usable(name: str, levels: Levels, sandbox: Sandbox) -> Levels:
-    """Without the levels at which the data set raises an error for every seed; all of them if it always does."""
+    """Leave out the levels at which the data set raises an error for every seed; none if it always does."""
     if len(levels.settings) == 1:
         return levels
     numbers = list(levels.settings)
@@ -183,13 +183,13 @@ def dataset_source(name: str, levels: Levels) -> str:
 
 
 def level_count(source: str) -> int | None:
-    """How many levels an imported data set has; None if the source does not say."""
+    """Return how many levels an imported data set has; None if the source does not say."""
     levels = _constant(source, "LEVELS")
     return len(levels) if isinstance(levels, list) else None
 
 
 def left_out(source: str) -> dict[int, str]:
-    """Levels of the curriculum that an imported data set does without, each with the reason."""
+    """Return the levels of the curriculum that an imported data set does without, each with the reason."""
     reasons = _constant(source, "LEFT_OUT")
     return reasons if isinstance(reasons, dict) else {}
 
@@ -205,23 +205,23 @@ def _constant(source: str, name: str) -> Any:
 
 
 def version() -> str:
-    """The version of the library that is installed."""
+    """Return the version of the library that is installed."""
     return metadata.version(MODULE)
 
 
 def all_names() -> list[str]:
-    """Every data set that can be drawn from by itself."""
+    """Return every data set that can be drawn from by itself."""
     return [name for name in sorted(_factory().DATASETS) if name not in NOT_ALONE]
 
 
 def title(name: str) -> str:
-    """`chain_sum` as a class name."""
+    """Write `chain_sum` as a class name."""
     plain = "".join(part.capitalize() for part in name.split("_"))
     return plain if plain[:1].isalpha() else f"Rg{plain}"
 
 
 def levels_of(name: str, factory: Any) -> Levels:
-    """The settings of each level of the data set's curriculum, the easiest first; one level if it has none."""
+    """Return the settings of each level of the data set's curriculum, the easiest first; one level if it has none."""
     if not factory.has_curriculum(name):
         return Levels({0: {}})
     top = max((len(one.levels) for one in factory.create_curriculum(name).attributes.values()), default=1)
@@ -242,7 +242,10 @@ def levels_of(name: str, factory: Any) -> Levels:
 
 
 def _settings(curriculum: Any) -> dict[str, Any]:
-    """What differs from the defaults, as literals. Raises if the data set refuses it or it cannot be written down."""
+    """Return what differs from the defaults, as literals.
+
+    Raises if the data set refuses it or it cannot be written down.
+    """
     config = curriculum.generate_configuration({"size": 1, "seed": 0})
     if hasattr(config, "validate"):
         config.validate()

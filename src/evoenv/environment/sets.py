@@ -75,7 +75,7 @@ class EnvironmentEntry:
 
 
 def modules_needed(entries: Iterable[EnvironmentEntry]) -> tuple[str, ...]:
-    """Every module beyond the allow-list that some entry needs: what their sandbox must be opened with."""
+    """Return every module beyond the allow-list that some entry needs: what their sandbox must be opened with."""
     return tuple(sorted({module for entry in entries for module in entry.modules}))
 
 
@@ -124,7 +124,7 @@ EnvironmentSet: TypeAlias = Seeds | CorpusPart | Datasets | RunPool | SourceFile
 
 
 def parse_set(text: str, *, where: str, paths_first: bool = False) -> EnvironmentSet:
-    """The set that a text names. Whether a path exists is the loader's question.
+    """Parse a text to the set that it names. Whether a path exists is the loader's question.
 
     `where` begins error messages: the setting or flag that holds the text. With `paths_first`, a path that exists goes
     before a name that is spelt the same.
@@ -184,7 +184,7 @@ def load_set(
     modules: Sequence[str] = (),
     keep_unreadable: bool = False,
 ) -> list[EnvironmentEntry]:
-    """The environments of a set in a stable order, each content once.
+    """Load the environments of a set in a stable order, each content once.
 
     `modules` are what the user allows the environments of files by name, beyond the allow-list; those of a run were
     allowed theirs when they entered it. A file that cannot be used is an InputError, or, with `keep_unreadable`, an
@@ -227,7 +227,7 @@ def _programs(part: CorpusPart) -> Iterator[Program]:
 def _composed(
     programs: Iterator[Program], count: int, distinct: bool, known: set[str] | None = None
 ) -> Iterator[Program]:
-    """The first `count` programs; with `distinct`, as many that are not `known`, to which they are added."""
+    """Yield the first `count` programs; with `distinct`, as many that are not `known`, to which they are added."""
     known = set() if known is None else known
     for program in programs:
         if count == 0:
@@ -280,7 +280,7 @@ def _read_files(
 
 
 def read_file(file: Path, root: Path, modules: Sequence[str] = ()) -> EnvironmentEntry:
-    """The environment of one file below `root`, with its RLVE-Gym controller if it has one.
+    """Read the environment of one file below `root`, with its RLVE-Gym controller if it has one.
 
     `modules` are allowed to it if it imports them.
     """
@@ -320,7 +320,7 @@ def check_environments(text: str, modules: Sequence[str] = ()) -> None:
 
 
 def load_environments(text: str) -> dict[str, str]:
-    """The sources of `curriculum.environments` by name; names made distinct, controllers joined to their sources."""
+    """Load the sources of `curriculum.environments` by name; make names distinct, join controllers to their sources."""
     sources: dict[str, str] = {}
     for entry in load_set(parse_set(text, where=_SETTING), where=_SETTING):
         source, problem = entry.source, None

@@ -27,7 +27,7 @@ SEED_NAMES: tuple[str, ...] = (
 
 
 def seed_source(name: str) -> str:
-    """The source text of one seed, by its class name."""
+    """Return the source text of one seed, by its class name."""
     if name not in SEED_NAMES:
         raise InputError(f"no seed environment is called {name!r}; the seeds are {', '.join(SEED_NAMES)}")
     stem = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
@@ -35,5 +35,5 @@ def seed_source(name: str) -> str:
 
 
 def seed_sources() -> dict[str, str]:
-    """All ten sources by class name, in the order of `SEED_NAMES`."""
+    """Return all ten sources by class name, in the order of `SEED_NAMES`."""
     return {name: seed_source(name) for name in SEED_NAMES}
