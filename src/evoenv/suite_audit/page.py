@@ -33,7 +33,7 @@ pre { background: #f5f5f5; padding: .5rem; white-space: pre-wrap; overflow-wrap:
 
 
 def summary(suite: str, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Counts of a suite: outcomes, layers, codes, families."""
+    """Count the verdicts of a suite: outcomes, layers, codes, families."""
     return {
         "suite": suite,
         "evoenv": __version__,

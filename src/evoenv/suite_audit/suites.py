@@ -44,7 +44,7 @@ class Member:
 
 
 def read_suite(text: str, modules: Sequence[str] = ()) -> tuple[list[Member], tuple[str, ...]]:
-    """The sets that a text names, and the modules that their sandbox must be opened with."""
+    """Return the sets that a text names, and the modules that their sandbox must be opened with."""
     kind, _, names = text.partition(":")
     if kind == "reasoning-gym":
         chosen = [name for name in names.split(",") if name] or reasoning_gym.all_names()

@@ -68,7 +68,7 @@ def audit(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> list[Verdict]:
-    """The verdict on every member, in their order; those that `directory` holds already are not judged again."""
+    """Judge every member, in their order; those that `directory` holds already are not judged again."""
     names = Counter(member.name for member in members)
     if twice := [name for name, count in names.items() if count > 1]:
         raise InputError(f"the suite has {names[twice[0]]} sets called {twice[0]!r}; expected one of each name")
@@ -95,7 +95,7 @@ def audit(
 
 
 def read_verdicts(directory: Path) -> dict[str, Verdict]:
-    """The verdicts of this version of EvoEnv by name, the latest of each; a line that was cut off is left out."""
+    """Read the verdicts of this version of EvoEnv by name, the latest of each; a line that was cut off is left out."""
     found: dict[str, Verdict] = {}
     path = directory / VERDICTS
     if not path.exists():
@@ -146,7 +146,7 @@ def _verdict(member: Member, source: Source, play: str, report: ValidationReport
 
 
 def play_command(member: Member, source: Source, directory: Path) -> str:
-    """`evoenv play FILE` for one set; writes the file if the suite has none."""
+    """Return `evoenv play FILE` for one set; write the file if the suite has none."""
     path = member.path
     if path is None:
         path = directory / SOURCES / f"{member.name}.py"
@@ -156,7 +156,7 @@ def play_command(member: Member, source: Source, directory: Path) -> str:
 
 
 def replay_command(play: str, finding: Finding) -> str:
-    """The command line that shows a finding; "" if it cannot be shown by one instance and one answer."""
+    """Return the command line that shows a finding; "" if it cannot be shown by one instance and one answer."""
     replay = finding.replay
     if replay is None:
         return ""
