@@ -127,7 +127,7 @@ def check_synthesis(config: Config) -> None:
 
 
 def _check_solver(config: Config) -> None:
-    """A solver of its own: named, reachable by a URL, priced if money counts, and with something to do."""
+    """Check a solver of its own: named, reachable by a URL, priced if money counts, and with something to do."""
     endpoint = config.endpoint
     if endpoint.solver_base_url and not endpoint.solver_model:
         raise InputError("--solver-base-url needs --solver-model M: the name under which that server knows the solver")
@@ -158,7 +158,7 @@ def _batch_size(config: Config) -> int:
 
 
 def _steps_in_all(directory: Path, overrides: Sequence[str]) -> int:
-    """The step at which the wanted number of candidates is reached; earlier steps may have been short."""
+    """Return the step at which the wanted number of candidates is reached; earlier steps may have been short."""
     with Store.read(directory) as store:
         config = load_config(store.meta("config"), overrides=overrides)
         done = store.last_step()

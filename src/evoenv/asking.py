@@ -20,7 +20,7 @@ Ask: TypeAlias = Callable[[Sequence[Request]], Iterator[Sample]]
 
 
 def keys_of(request: Request) -> list[SampleKey]:
-    """The samples that a request wants."""
+    """List the samples that a request wants."""
     return [(request.id, index) for index in request.wanted or range(request.count)]
 
 

@@ -39,7 +39,7 @@ ADVICE = {
 
 
 def examine() -> dict[str, Any]:
-    """Everything as plain values."""
+    """Return everything that is examined, as plain values."""
     sandbox = examine_sandbox()
     packages = {extra: {name: _version_of(name) for name in names} for extra, names in PACKAGES.items()}
     models = find_models()
@@ -56,7 +56,7 @@ def examine() -> dict[str, Any]:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Processor, cores, memory and kernel: what a measurement needs to be read."""
+    """Describe processor, cores, memory and kernel: what a measurement needs to be read."""
     processor = platform.processor() or platform.machine()
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
@@ -76,7 +76,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def examine_sandbox() -> dict[str, Any]:
-    """Start a sandbox, with its canaries; where it refuses, start it degraded to see what there is."""
+    """Start a sandbox, with its canaries; if it refuses, start it degraded to see what there is."""
     started = time.perf_counter()
     try:
         with open_sandbox() as sandbox:
@@ -108,7 +108,7 @@ def _layers_of(sandbox: Sandbox) -> dict[str, Any]:
 
 
 def _version_of(distribution: str) -> str | None:
-    """From the package's metadata: importing torch takes seconds and proves no more."""
+    """Read a version from the package's metadata: importing torch takes seconds and proves no more."""
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -116,7 +116,7 @@ def _version_of(distribution: str) -> str | None:
 
 
 def find_models() -> list[dict[str, Any]]:
-    """The models that EvoEnv can name, and whether their weights are on this machine."""
+    """List the models that EvoEnv can name, and whether their weights are on this machine."""
     hub = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface") / "hub"
     models = []
     for model in PACKAGED_MODELS.values():
@@ -130,7 +130,7 @@ def find_models() -> list[dict[str, Any]]:
 
 
 def advise(sandbox: dict[str, Any], packages: dict[str, Any], models: list[dict[str, Any]]) -> list[str]:
-    """One line per thing that is missing and worth having."""
+    """Write one line per thing that is missing and worth having."""
     lines = [
         f"sandbox layer {name}: {ADVICE[name.partition(':')[0]]}"
         for name in sandbox["missing"]

@@ -71,7 +71,7 @@ def recover_directory(path: Path) -> None:
 
 
 def _replaced(path: Path) -> Path:
-    """Where the earlier directory is for the moment of the replacement."""
+    """Return where the earlier directory is for the moment of the replacement."""
     return path.with_name(f".{path.name}.old")
 
 
@@ -100,7 +100,10 @@ def _is_running(process: str) -> bool:
 
 
 def replace_file(path: Path, pieces: Iterable[bytes]) -> None:
-    """Written aside, synced and renamed; nothing is left behind on failure. An OSError is the caller's to explain."""
+    """Write a file aside, sync and rename it; leave nothing behind on failure.
+
+    An OSError is the caller's to explain.
+    """
     aside = path.with_name(f".{path.name}.{os.getpid()}")  # two processes may write the same file
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -116,17 +119,17 @@ def replace_file(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """One file, whole or not at all."""
+    """Write one file, whole or not at all."""
     _write(path, [data])
 
 
 def write_document(path: Path, document: Any) -> None:
-    """One JSON document, whole or not at all."""
+    """Write one JSON document, whole or not at all."""
     _write(path, [json.dumps(document, indent=1).encode(), b"\n"])
 
 
 def write_lines(path: Path, entries: Iterable[Any]) -> int:
-    """JSON values, one to a line, whole or not at all. How many there were."""
+    """Write JSON values, one to a line, whole or not at all; return how many there were."""
     count = 0
 
     def lines() -> Iterator[bytes]:
@@ -150,7 +153,7 @@ def _write(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 class Ledger(ABC):
-    """Results of a long piece of work, in memory and, where `path` is given, in a file that the next sitting takes up.
+    """Results of a long piece of work, in memory and, if `path` is given, in a file that the next sitting takes up.
 
     A kill at any moment loses at most the line being written, which the next sitting cuts off. A file whose header
     names another `identity` is refused, for its numbers would mix two experiments. One process writes at a time; its
@@ -216,7 +219,7 @@ class Ledger(ABC):
                 sync(path.parent)
 
     def _read(self, path: Path, identity: Mapping[str, Any]) -> bool:
-        """Take in what is there, without a torn last line. False where not even the header is."""
+        """Take in what is there, without a torn last line. False if not even the header is."""
         assert self._descriptor is not None
         start = 0
         with open(self._descriptor, "rb", closefd=False) as stream:
@@ -243,7 +246,7 @@ class Ledger(ABC):
             ) from error
 
     def _begins_header(self, line: bytes) -> bool:
-        """Whether a torn first line is of this kind, rather than somebody's file without a last newline."""
+        """Return whether a torn first line is of this kind, rather than somebody's file without a last newline."""
         beginning = json.dumps({"kind": self.KIND}).encode().removesuffix(b"}")
         return line.startswith(beginning) or beginning.startswith(line)
 
@@ -291,7 +294,7 @@ def _line(entry: Any) -> bytes:
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Leaves by dotted name, so that a difference deep down is named."""
+    """Return the leaves by dotted name, so that a difference deep down is named."""
     flat: dict[str, Any] = {}
     for key, value in tree.items():
         flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
@@ -299,7 +302,10 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def sync(path: Path) -> None:
-    """What was written to a file is on the disk; of a directory, the names in it, without which no new file is safe."""
+    """Bring what was written to a file to the disk.
+
+    Of a directory, the names in it, without which no new file is safe.
+    """
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

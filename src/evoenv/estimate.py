@@ -15,7 +15,7 @@ from evoenv.stages.synthesis import generator_requests
 
 
 def first_prompt(config: Config, *, allow_degraded: bool = False) -> tuple[Message, ...]:
-    """The first generator prompt of a run with this configuration, as it would be sent."""
+    """Return the first generator prompt of a run with this configuration, as it would be sent."""
     with (
         tempfile.TemporaryDirectory() as directory,
         open_sandbox(config, allow_degraded=allow_degraded) as sandbox,
@@ -27,7 +27,7 @@ def first_prompt(config: Config, *, allow_degraded: bool = False) -> tuple[Messa
 
 
 def estimate(config: Config, messages: Sequence[Message]) -> list[str]:
-    """Bounds, not guesses: how much a model writes, and how much of it passes, nobody knows before."""
+    """Write bounds, not guesses: how much a model writes, and how much of it passes, nobody knows before."""
     count, answers = config.run.candidates, config.generator.max_tokens
     prompt = sum(len(message.content) for message in messages) // CHARS_PER_TOKEN + 1
     review, solver, prices = config.review, config.solver, config.endpoint

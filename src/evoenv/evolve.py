@@ -40,7 +40,7 @@ def collect(run: Run, step: int) -> None:
 
 
 def groups(run: Run, step: int) -> list[Group]:
-    """D_generator and D_solver, read back from the store."""
+    """Return D_generator and D_solver, read back from the store."""
     return [*generator_groups(run.store, step), *solver_groups(run.store, step)]
 
 

@@ -155,7 +155,7 @@ def _minibatches(kept: Sequence[Group], config: TrainingConfig, update: int) -> 
 
 
 def build_rows(groups: Sequence[Group], config: TrainingConfig) -> list[Row]:
-    """Every response of one minibatch with its advantage and weight; responses without tokens are left out."""
+    """Return every response of one minibatch with its advantage and weight; responses without tokens are left out."""
     standardise = config.advantage_std and config.aggregation != "dr-grpo"
     members = [(group, sample) for group in groups for sample in group.samples]
     advantages = [value for group in groups for value in group_advantages(group.rewards, std=standardise)]
@@ -190,7 +190,7 @@ def group_advantages(rewards: Sequence[float], *, std: bool = True, eps: float =
 
 
 def has_zero_variance(rewards: Sequence[float]) -> bool:
-    """Whether a group says nothing about which of its samples was better."""
+    """Return whether a group says nothing about which of its samples was better."""
     return len(rewards) < 2 or max(rewards) - min(rewards) <= VARIANCE_TOLERANCE
 
 

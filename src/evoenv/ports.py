@@ -130,7 +130,7 @@ class Policy(Protocol):
 
     @abstractmethod
     def saved(self) -> Sequence[str]:
-        """References of all checkpoints there are, oldest first: also of those that no store vouches for."""
+        """Return the references of all checkpoints there are, oldest first: also of those that no store vouches for."""
 
     @abstractmethod
     def close(self) -> None:
@@ -174,7 +174,7 @@ class Spending(Protocol):
         """Whether a budget is used up."""
 
     def snapshot(self) -> dict[str, int]:
-        """The counts as plain numbers, to be kept by whoever keeps the run."""
+        """Return the counts as plain numbers, to be kept by whoever keeps the run."""
 
     def restore(self, counts: Mapping[str, int]) -> None:
         """Go on from a snapshot."""
@@ -195,10 +195,10 @@ class Worker(Protocol):
     """One environment, loaded and ready, in a process of its own."""
 
     def instances(self, seeds: Sequence[int], difficulty: int) -> Sequence[Instance | None]:
-        """One instance per seed; None where generation died (`failures` says why)."""
+        """Generate one instance per seed; None if generation died (`failures` says why)."""
 
     def score(self, items: Sequence[tuple[int, int, str]]) -> Sequence[Score]:
-        """Scores for (seed, difficulty, answer text)."""
+        """Score (seed, difficulty, answer text) items."""
 
     def close(self) -> None: ...
 
@@ -211,4 +211,4 @@ class Sandbox(Protocol):
 
 class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit vector per text, as rows."""
+        """Return one unit vector per text, as rows."""

@@ -21,12 +21,12 @@ Dialect: TypeAlias = Literal["functional", "stateful", "rlve"]
 
 
 def environment_id(source: str) -> str:
-    """Sixteen hex digits that name an environment by its source."""
+    """Name an environment by its source, in sixteen hex digits."""
     return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def derive_seed(*parts: str | int) -> int:
-    """A 63-bit seed hashed from its parts: (run, environment, purpose, index).
+    """Hash a 63-bit seed from its parts: (run, environment, purpose, index).
 
     Seeds are never added up: neighbouring seeds of one suite must not share instances.
     """

@@ -144,7 +144,7 @@ def versions(config: Config) -> dict[str, str]:
 
 
 def _prompts(config: Config) -> list[str]:
-    """The versions of the texts that the policy is shown under this configuration."""
+    """List the versions of the texts that the policy is shown under this configuration."""
     if config.curriculum.name == "untrained":
         return []
     proposes = {"evoenv": GENERATOR_PROMPTS[config.generator.prompt], "r-zero": CHALLENGER_PROMPT}
@@ -155,7 +155,7 @@ def _prompts(config: Config) -> list[str]:
 
 
 def config_toml(config: Config) -> str:
-    """The resolved tree as TOML."""
+    """Write the resolved tree as TOML."""
     lines: list[str] = []
     for section, values in to_mapping(config).items():
         lines.append(f"[{section}]")
@@ -264,7 +264,7 @@ def prepare(
 
 
 def _check_kind(store: Store, training: bool) -> None:
-    """A run is trained from its first step on, or never: checkpoints and steps must pair."""
+    """Check that a run is trained from its first step on, or never: checkpoints and steps must pair."""
     begun = store.meta("training")
     if begun is None:
         store.set_meta("training", training)

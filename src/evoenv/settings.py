@@ -39,7 +39,7 @@ def config_help(config: Config) -> str:
 
 
 def _meanings() -> dict[tuple[str, str], str]:
-    """The text under each field of a section, by class and field."""
+    """Return the text under each field of a section, by class and field."""
     words: dict[tuple[str, str], str] = {}
     for node in ast.parse(inspect.getsource(config_module)).body:
         if isinstance(node, ast.ClassDef):

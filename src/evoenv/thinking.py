@@ -12,13 +12,13 @@ THINKING = "<think>\n"
 
 
 def is_thinking(text: str) -> bool:
-    """Whether the text ends inside a thinking block."""
+    """Return whether the text ends inside a thinking block."""
     tags = deque(_THINK_TAG.finditer(text), maxlen=1)
     return bool(tags) and not tags[0][1]
 
 
 def drop_thinking(text: str) -> str:
-    """The response without what the model wrote while thinking."""
+    """Return the response without what the model wrote while thinking."""
     kept: list[str] = []
     position, thinking = 0, False
     for tag in _THINK_TAG.finditer(text):

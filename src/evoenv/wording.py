@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 step`, `1,200 steps`."""
+    """Write a count with its noun: `1 step`, `1,200 steps`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:
-    """`4.2 s`, `42 s`, `7 min 05 s`, `3 h 20 min`."""
+    """Write a duration: `4.2 s`, `42 s`, `7 min 05 s`, `3 h 20 min`."""
     whole = round(seconds)
     if whole < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"

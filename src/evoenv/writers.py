@@ -84,7 +84,7 @@ _OPENERS: dict[str, Callable[[Store], Writer]] = {
 
 
 def check_writers(names: Iterable[str]) -> None:
-    """Raise ConfigError where a writer's package is not installed; before a run begins, not after its first step."""
+    """Raise ConfigError if a writer's package is not installed; before a run begins, not after its first step."""
     for name in names:
         if importlib.util.find_spec(name) is None:
             raise ConfigError(
