@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def prepare_output() -> None:
-    """Streams that are there and take any text: a closed one swallows it, a narrow encoding gets escapes."""
+    """Make sure that streams are there and take any text: a closed one swallows it, a narrow encoding gets escapes."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

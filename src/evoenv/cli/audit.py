@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-degraded",
         action="store_true",
-        help="run even where the kernel's isolation is incomplete (trusted code only)",
+        help="run even if the kernel's isolation is incomplete (trusted code only)",
     )
     parser.set_defaults(run=run)
 

@@ -44,13 +44,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--set", dest="overrides", action="append", default=[], metavar="a.b=v",
         help="one setting, as review.max_tokens=2048; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--count", type=int, metavar="N", help="so many of each label, drawn (all; 40 of the corpus)")
+    parser.add_argument("--count", type=int, metavar="N", help="N of each label, drawn (all; 40 of the corpus)")
     parser.add_argument("--seed", type=int, default=0, help="of the draw, of instances and of reviews (0)")
     parser.add_argument("--results", type=Path, metavar="FILE", help="where verdicts are kept, and continued from")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument(
         "--allow-degraded", action="store_true",
-        help="run even where the kernel's isolation is incomplete (trusted code only)",
+        help="run even if the kernel's isolation is incomplete (trusted code only)",
     )  # fmt: skip
     parser.set_defaults(run=run)
 
@@ -94,7 +94,7 @@ def reviewer(arguments: argparse.Namespace, config: Config) -> Subject:
 
 
 def _model_settings(config: Config) -> list[str]:
-    """What a preset says about the model itself, as settings."""
+    """Return what a preset says about the model itself, as settings."""
     return [
         f"model.dtype={config.model.dtype}",
         f"model.device={config.model.device}",

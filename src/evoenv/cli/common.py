@@ -27,7 +27,7 @@ WIDEST_RANGE = 1000
 
 
 def print_json(document: Any) -> None:
-    """One document on stdout, and nothing else there: valid in any encoding, and safe to look at on a terminal."""
+    """Print one document on stdout and nothing else: valid in any encoding, and safe to look at on a terminal."""
     unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     text = json.dumps(document, indent=2, ensure_ascii=not unicode)
     sys.stdout.write(_UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
@@ -35,7 +35,7 @@ def print_json(document: Any) -> None:
 
 
 def visible(text: str) -> str:
-    """Text from a candidate or a file name, safe on a terminal: control characters are shown, not obeyed."""
+    """Make text from a candidate or a file name safe on a terminal: control characters are shown, not obeyed."""
     if text.isprintable():
         return text
     return "".join(
@@ -68,7 +68,7 @@ def parse_levels(text: str, flag: str = "--difficulties") -> tuple[int, ...]:
 
 
 def parse_parameters(text: str | None) -> list[dict[str, Any]] | None:
-    """`--parameters '[{"N": 3}, {"N": 5}]'`: one dict of knobs per difficulty level."""
+    """Parse `--parameters '[{"N": 3}, {"N": 5}]'`: one dict of knobs per difficulty level."""
     if text is None:
         return None
     try:
@@ -87,7 +87,7 @@ def parse_parameters(text: str | None) -> list[dict[str, Any]] | None:
 
 
 def nesting(value: Any) -> int:
-    """Containers within containers, of a JSON value."""
+    """Count containers within containers, of a JSON value."""
     depth, level = 0, [value]
     while level := [one for one in level if isinstance(one, (dict, list))]:
         depth += 1
@@ -103,13 +103,13 @@ def add_environment_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-degraded",
         action="store_true",
-        help="run even where the kernel's isolation is incomplete (trusted code only)",
+        help="run even if the kernel's isolation is incomplete (trusted code only)",
     )
 
 
 @contextmanager
 def progress_bar(what: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """Called with how many are done of how many; seen only where somebody watches."""
+    """Yield a function to call with how many are done of how many; the bar is seen only if somebody watches."""
     # rich is not loaded at the top: `evoenv --help` and `evoenv validate --help` start without it
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="of untrained, fixed, rlve, dapo, r-zero, evoenv, evoenv-without-quality, evoenv-without-diversity",
     )
     parser.add_argument("--model", metavar="M", help="the model that every run starts from (model.name)")
-    parser.add_argument("--preset", metavar="P", help="a shipped configuration; nano where none is named")
+    parser.add_argument("--preset", metavar="P", help="a shipped configuration; nano if none is named")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML, on top of the preset")
     parser.add_argument(
         "--set", dest="overrides", action="append", default=[], metavar="a.b=v", help="one setting, for every run"
@@ -83,11 +83,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--max-tokens", type=int, metavar="N", help="of a response in the evaluation (solver.max_tokens)"
     )
     parser.add_argument("--suite-seed", type=int, default=0, metavar="N", help="chooses instances and samples")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time, each on one core where N > 1")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time, each on one core if N > 1")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="the comparison's directory")
     parser.add_argument("--json", action="store_true", help="the results as one JSON document on stdout")
     parser.add_argument("--plain", action="store_true", help="lines instead of bars")
-    parser.add_argument("--allow-degraded", action="store_true", help="run even where isolation is incomplete")
+    parser.add_argument("--allow-degraded", action="store_true", help="run even if isolation is incomplete")
     parser.set_defaults(run=run)
 
 
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def read_flags(arguments: argparse.Namespace) -> ComparisonPlan:
-    """The plan that the flags describe; every flag is checked."""
+    """Make the plan that the flags describe; every flag is checked."""
     names, seeds = parse_names(arguments.curricula), parse_numbers(arguments.seeds, "--seeds")
     check_flags(arguments)
     own = [f"model.name={arguments.model}"] if arguments.model else []

@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Exit code 0 where model-written code can be confined, 1 where it cannot."""
+    """Exit with 0 if model-written code can be confined, else with 1."""
     report = examine()
     if arguments.json:
         print_json(report)

@@ -42,7 +42,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--run", dest="run_directory", type=Path, metavar="DIR", help="the run's directory")
     parser.add_argument("--resume", action="store_true", help="continue the run in --run where it was stopped")
-    parser.add_argument("--minutes", type=float, metavar="M", help="stop cleanly after so many minutes")
+    parser.add_argument("--minutes", type=float, metavar="M", help="stop cleanly after M minutes")
     parser.add_argument("--plain", action="store_true", help="one line per stage instead of the live view")
     parser.add_argument(
         "--help-config", action="store_true", help="print every setting with its value and meaning, as TOML"
@@ -50,18 +50,19 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-degraded",
         action="store_true",
-        help="run even where the kernel's isolation is incomplete (trusted models only)",
+        help="run even if the kernel's isolation is incomplete (trusted models only)",
     )
 
 
 def preset_of(arguments: argparse.Namespace, default: str | None = None) -> str | None:
-    """The preset that was asked for, else the default one unless a file has the settings."""
+    """Return the preset that was asked for, else the default one unless a file has the settings."""
     preset: str | None = arguments.preset or (None if arguments.config else default)
     return preset
 
 
 def resolve_run(arguments: argparse.Namespace, stem: str) -> Path:
-    """The run's directory: as given, else a new one below `runs/`. Refused before any work if it cannot be used."""
+    """Return the run's directory: as given, else a new one below `runs/`. Refuse before any work what cannot be used.
+    """
     if arguments.resume:
         if arguments.run_directory is None:
             raise InputError("--resume needs --run DIR: which run is to be continued?")
@@ -87,7 +88,7 @@ def check_minutes(minutes: float | None) -> None:
 
 @contextmanager
 def logged(screen: Console) -> Iterator[None]:
-    """Warnings above the live view, or as plain lines, for as long as the command runs."""
+    """Show warnings above the live view, or as plain lines, for as long as the command runs."""
     package = logging.getLogger("evoenv")
     before = package.handlers[:], package.propagate
     package.handlers[:] = [RichHandler(console=screen, show_time=False, show_path=False, markup=False)]
@@ -120,7 +121,7 @@ class Stoppable(Protocol):
 def stopping(
     stop: threading.Event, view: Stoppable, minutes: float | None, *, what: str = "stage", lost: str = "nothing"
 ) -> Iterator[list[str]]:
-    """Ctrl-C (or SIGTERM) once: finish the current stage, then stop. Twice: stop at once. And a timer.
+    """Stop after the current stage at the first Ctrl-C (or SIGTERM) or after `minutes`; at once at the second Ctrl-C.
 
     The second one really ends the process where it stands: a run loses nothing to that, and waiting for the workers
     of a stage that is not wanted any more could take minutes. Yields the reasons of a requested stop. `what` is
@@ -207,7 +208,7 @@ def resume_command(command: str, directory: Path) -> str:
 
 
 def last_event(store: Store) -> str:
-    """The last stage that is done, in words."""
+    """Return the last stage that is done, in words."""
     step = store.last_step() + 1
     done = [stage for stage in STAGES if store.stage_done(step, stage)]
     return f"stage '{done[-1]}' of step {step}" if done else f"step {step - 1}"

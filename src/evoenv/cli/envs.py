@@ -51,7 +51,7 @@ def seed_rows() -> list[dict[str, Any]]:
 
 
 def run_rows(directory: Path) -> list[dict[str, Any]]:
-    """The environments of a run, in the order of their admission."""
+    """Return the environments of a run, in the order of their admission."""
     try:
         opened = Store.read(directory)
     except OSError as error:  # a name too long, say
@@ -75,7 +75,7 @@ def run_rows(directory: Path) -> list[dict[str, Any]]:
 
 
 def first_line(source: str) -> str:
-    """The first line of the environment class's docstring."""
+    """Return the first line of the environment class's docstring."""
     for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef):
             return (ast.get_docstring(node) or "").partition("\n")[0]

@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     what.add_argument(
         "--abilities", metavar="RECIPE",
-        help="instead of suites: what the model can do as generator and solver (and as reviewer where checks.reviews "
+        help="instead of suites: what the model can do as generator and solver (and as reviewer if checks.reviews "
         "says so), on the corpus of a warm start's recipe (nano, laptop, or a file)",
     )  # fmt: skip
     what.add_argument("--difficulties", default="0,1,2", metavar="L", help="levels of environments, as 0,1,2 or 0-3")
@@ -68,7 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument(
         "--allow-degraded", action="store_true",
-        help="run even where the kernel's isolation is incomplete (trusted models only)",
+        help="run even if the kernel's isolation is incomplete (trusted models only)",
     )  # fmt: skip
     parser.set_defaults(
         run=run,
@@ -161,7 +161,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def subject_of(arguments: argparse.Namespace) -> Subject:
-    """The model or the run that the flags name."""
+    """Return the model or the run that the flags name."""
     if arguments.run_directory is None:
         return model_subject(arguments.model, arguments.base_url, arguments.overrides)
     if arguments.base_url:
@@ -170,7 +170,7 @@ def subject_of(arguments: argparse.Namespace) -> Subject:
 
 
 def run_abilities(arguments: argparse.Namespace) -> int:
-    """What `evoenv warm-start` measures, of any model and with more candidates and problems."""
+    """Measure what `evoenv warm-start` measures, of any model and with more candidates and problems."""
     require_packages("numpy", *([] if arguments.base_url else ["torch", "transformers"]))
     subject = subject_of(arguments)
     screen = console(stderr=True)
@@ -214,7 +214,7 @@ def check_sampling(arguments: argparse.Namespace) -> None:
 
 
 def find_suites(arguments: argparse.Namespace) -> dict[str, Suite]:
-    """The suites by their words; what one of them lacks is said before a model is loaded."""
+    """Find the suites by their words; what one of them lacks is said before a model is loaded."""
     fields = Fields(arguments.problem_field, arguments.answer_field, arguments.id_field)
     levels = parse_levels(arguments.difficulties)
     suites: dict[str, Suite] = {}

@@ -17,7 +17,7 @@ ENVIRONMENTS_SHOWN = 40
 
 
 class ProgressBar:
-    """Samples done of all, on stderr; silent where that is no terminal."""
+    """Samples done of all, on stderr; silent if that is no terminal."""
 
     def __init__(self, screen: Console, description: str) -> None:
         self._bar = Progress(
@@ -71,7 +71,7 @@ def show(label: str, folder: Path, evaluations: list[Evaluation]) -> None:
 
 
 def show_levels(evaluation: Evaluation, screen: Console) -> None:
-    """Environments as rows, levels as columns."""
+    """Show environments as rows, levels as columns."""
     levels = sorted({item.difficulty for item in evaluation.items if item.difficulty is not None})
     if not levels:
         return
@@ -97,7 +97,7 @@ def _rate(evaluation: Evaluation, group: str | None, level: int) -> str:
 
 
 def remarks(evaluation: Evaluation) -> list[str]:
-    """What a reader of the numbers should know."""
+    """Return what a reader of the numbers should know."""
     lines = []
     if evaluation.bad:
         first = evaluation.bad[0]

@@ -20,5 +20,5 @@ def add_trust_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-degraded",
         action="store_true",
-        help="run even where the kernel's isolation is incomplete (trusted code only)",
+        help="run even if the kernel's isolation is incomplete (trusted code only)",
     )

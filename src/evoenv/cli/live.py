@@ -59,7 +59,7 @@ EVENT_ROWS = 7
 
 
 def render(snapshot: Snapshot, now: float, *, width: int, height: int, meter: Meter = NO_METER) -> RenderableType:
-    """The whole screen, as wide as given and no taller than it needs."""
+    """Draw the whole screen, as wide as given and no taller than it needs."""
     body = Table.grid(expand=True)
     body.add_column(ratio=1)
     body.add_column(ratio=1)
@@ -99,7 +99,7 @@ def _header(snapshot: Snapshot, now: float, width: int) -> Table:
 
 
 def _track(snapshot: Snapshot, now: float, width: int) -> Group:
-    """The stages of the step, and how far the current one is."""
+    """Draw the stages of the step, and how far the current one is."""
     stages = Text(" ", no_wrap=True, overflow="crop")
     gap = "  " if width >= WIDE else " "
     current = STAGES.index(snapshot.stage) if snapshot.stage is not None else len(STAGES)
@@ -174,7 +174,7 @@ def _numbers(snapshot: Snapshot, width: int, meter: Meter) -> Group:
 
 
 def sparkline(values: Sequence[float], width: int) -> str:
-    """The last values, from the lowest to the highest among them."""
+    """Draw the last values, from the lowest to the highest among them."""
     last = list(values)[-width:]
     if len(last) < 2:
         return ""

@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def find_environment(name: str) -> tuple[str, str, Path | None]:
-    """(shown name, source, path) of a seed by its class name, or of a file."""
+    """Return (shown name, source, path) of a seed by its class name, or of a file."""
     for seed in SEED_NAMES:
         if name.lower().replace("_", "").replace("-", "") == seed.lower():
             return seed, seed_source(seed), None
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def shown(encoded: Any) -> Any:
-    """An encoded value as plain JSON: tags dropped, tuples and sets as lists."""
+    """Return an encoded value as plain JSON: tags dropped, tuples and sets as lists."""
     if isinstance(encoded, list):
         return [shown(item) for item in encoded]
     if isinstance(encoded, dict):

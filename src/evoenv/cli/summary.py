@@ -96,7 +96,7 @@ def _admitted(view: RunView) -> Iterator[Admitted]:
 
 
 def show_summary(directory: Path, screen: Console) -> None:
-    """The summary of the run in `directory`, and where to look further."""
+    """Show the summary of the run in `directory`, and where to look further."""
     with RunView.open(directory) as view:
         show(summarise(view.store), directory, screen)
 

@@ -53,12 +53,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--model", metavar="M", help="the model's name")
     parser.add_argument("--candidates", type=int, metavar="N", help="candidates to propose in all")
-    parser.add_argument("--token-budget", type=int, metavar="T", help="stop at so many prompt and answer tokens")
+    parser.add_argument("--token-budget", type=int, metavar="T", help="stop at T prompt and answer tokens")
     parser.add_argument("--money-budget", type=float, metavar="X", help="stop at this cost; needs the prices")
     parser.add_argument("--input-price", type=float, metavar="X", help="per million prompt tokens")
     parser.add_argument("--output-price", type=float, metavar="X", help="per million answer tokens")
     parser.add_argument("--solver-model", metavar="M", help="another model for the calibration: whom the pool is for")
-    parser.add_argument("--solver-base-url", metavar="U", help="its server, where it is not the author's")
+    parser.add_argument("--solver-base-url", metavar="U", help="its server, if it is not the author's")
     parser.add_argument(
         "--solver-input-price", type=float, metavar="X", help="per million of the solver's prompt tokens"
     )
@@ -146,7 +146,7 @@ def meter(opened: Run) -> tuple[str, float]:
 
 
 def show_spending(result: RunResult) -> None:
-    """What a served model was asked, and what that cost."""
+    """Show what a served model was asked, and what that cost."""
     spending = result.spending
     if spending is None:
         return

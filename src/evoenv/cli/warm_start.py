@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="where it is done and kept")
     parser.add_argument("--resume", action="store_true", help="continue the warm start in -o")
-    parser.add_argument("--minutes", type=float, metavar="M", help="stop cleanly after so many minutes")
+    parser.add_argument("--minutes", type=float, metavar="M", help="stop cleanly after M minutes")
     parser.add_argument("--no-abilities", action="store_true", help="measure losses only, not what the roles can do")
     parser.add_argument("--json", action="store_true", help="print the record as one JSON document at the end")
     parser.add_argument(
@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-degraded",
         action="store_true",
-        help="run even where the kernel's isolation is incomplete (trusted models only)",
+        help="run even if the kernel's isolation is incomplete (trusted models only)",
     )
     parser.set_defaults(run=run)
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from evoenv.warmstart.process import Progress
 
 PLAIN_SECONDS = 30.0
-"""How often a line says how far it is, where no bar can."""
+"""How often a line says how far it is, if no bar can."""
 
 
 def compose(source: PairSource, bar: Bar, stop: threading.Event | None = None) -> bool:
-    """Compose what a corpus shows: a minute or two that can be watched. False where a stop was requested."""
+    """Compose what a corpus shows: a minute or two that can be watched. False if a stop was requested."""
     if not isinstance(source, CorpusPairs):
         return True
     count = source.recipe.programs
@@ -40,7 +40,7 @@ def compose(source: PairSource, bar: Bar, stop: threading.Event | None = None) -
 
 
 def open_bar(screen: Console) -> Bar:
-    """Shows tasks that count, with a field `facts`; nothing where no terminal is."""
+    """Open a bar for tasks that count, with a field `facts`; it shows nothing without a terminal."""
     return Bar(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -73,11 +73,11 @@ class View:
             self.screen.print(f"{told.tokens:,} of {told.total:,} tokens  {facts}", markup=False, soft_wrap=True)
 
     def preparing(self) -> None:
-        """Before the first step: a tokenizer may have to be learnt, a model loaded, what was shown indexed."""
+        """Say that the first step is being prepared: a tokenizer may have to be learnt, a model loaded, data read."""
         self.bar.update(self._task, completed=0, facts="preparing model and data")
 
     def measuring(self, what: str) -> None:
-        """Says what is measured next; here a stop is heard, too."""
+        """Say what is measured next; here a stop is heard, too."""
         if self.stop.is_set():
             raise Stopped
         self.bar.update(self._task, facts=f"measuring {what}")
@@ -92,7 +92,7 @@ class View:
 
 
 def check_line(told: Progress) -> str:
-    """One line of what was measured."""
+    """Write one line of what was measured."""
     losses = ", ".join(f"{role} {value:.3f}" for role, value in told.held_out.items())
     parts = [f"{told.tokens:,} tokens", f"held-out loss: {losses}"]
     if generator := told.abilities.get("generator"):
@@ -105,7 +105,7 @@ def check_line(told: Progress) -> str:
 
 
 def ability_rows(abilities: dict[str, Any]) -> list[tuple[str, str]]:
-    """What was measured of each role, as words and numbers."""
+    """Return what was measured of each role, as words and numbers."""
     rows = []
     for role, values in abilities.items():
         for name, value in values.items():

@@ -120,11 +120,11 @@ class Watch(Observer):
         self._read_trends()
 
     def said(self, step: int, stage: Stage, line: str, seconds: float) -> None:
-        """A stage is done."""
+        """Take note that a stage is done."""
         self.snapshot.events.append((step, stage, line))
 
     def stopping(self, reason: str) -> None:
-        """A stop was asked for: the current stage is finished first."""
+        """Take note that a stop was asked for: the current stage is finished first."""
         self.snapshot.stopping = reason
 
     def close(self) -> None:
@@ -184,7 +184,7 @@ class PlainView(Watch):
 
 
 def stage_line(store: Store, step: int, stage: Stage) -> str:
-    """What a finished stage came to, in one line; empty if it had nothing to do."""
+    """Write what a finished stage came to, in one line; empty if it had nothing to do."""
     view, metrics = RunView(store), store.metrics(step)
 
     def number(name: str, form: str) -> str:
