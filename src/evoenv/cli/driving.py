@@ -61,8 +61,7 @@ def preset_of(arguments: argparse.Namespace, default: str | None = None) -> str 
 
 
 def resolve_run(arguments: argparse.Namespace, stem: str) -> Path:
-    """Return the run's directory: as given, else a new one below `runs/`. Refuse before any work what cannot be used.
-    """
+    """Return the run's directory: as given, else a new one below `runs/`. Refuse before any work one that is no use."""
     if arguments.resume:
         if arguments.run_directory is None:
             raise InputError("--resume needs --run DIR: which run is to be continued?")
