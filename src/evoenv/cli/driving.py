@@ -183,7 +183,7 @@ class Terminal:
             view.close()
 
     def end(self, result: RunResult) -> int:
-        """Say how to go on with a run that was stopped; the exit code."""
+        """Say how to go on with a run that was stopped; return the exit code."""
         if result.finished:
             return 0
         again = resume_command(self._command, result.directory)

@@ -80,7 +80,7 @@ def read_source_entries(arguments: argparse.Namespace, modules: tuple[str, ...])
 
 
 def land(arguments: argparse.Namespace, passed: Sequence[PoolEntry]) -> list[PoolEntry]:
-    """Put them where they are to go; returns those that were not there yet."""
+    """Put the environments where they are to go; return those that were not there yet."""
     if arguments.pool:
         return extend_pool(arguments.pool, passed)
     if is_run(arguments.run_directory):

@@ -104,7 +104,7 @@ def _draw(entry: PoolEntry, wanted: Wanted, worker: EnvironmentWorker) -> dict[S
 def _distinct(
     entry: PoolEntry, seed: int, split: Split, level: int, count: int, worker: EnvironmentWorker, seen: set[str]
 ) -> list[Instance]:
-    """`count` instances whose prompts nobody has seen, or as many as there are."""
+    """Draw `count` instances whose prompts nobody has seen, or as many as there are."""
     found: list[Instance] = []
     index = 0
     while len(found) < count and index < ATTEMPTS * count:

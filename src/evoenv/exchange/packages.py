@@ -104,7 +104,7 @@ def instance_row(item: Item) -> dict[str, object]:
 
 
 def environment_table(entries: Iterable[PoolEntry]) -> str:
-    """Name, hash, origin, licence and verdict of each, in Markdown; the whole of it is in the scorer's manifest."""
+    """Tabulate name, hash, origin, licence and verdict of each, in Markdown; the scorer's manifest has it all."""
     lines = ["| environment | id (hash of its source) | origin | licence | validation |", "|---|---|---|---|---|"]
     for entry in entries:
         cells = (

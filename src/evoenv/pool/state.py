@@ -107,7 +107,7 @@ def start(originals: Iterable[str]) -> PoolState:
 def draw(
     state: PoolState, just_admitted: Sequence[str], step: int, count: int, run_seed: int, config: SolverConfig
 ) -> tuple[Draw, ...]:
-    """`count` solver groups from P ∪ just admitted, uniformly and with replacement.
+    """Draw `count` solver groups from P ∪ just admitted, uniformly and with replacement.
 
     Everything is hashed from (run, environment, purpose, step, index): the same state gives the same draw on
     any machine, and a resumed step draws what the stopped one drew.

@@ -117,7 +117,7 @@ class Step:
 
 
 def mean(values: Iterable[float]) -> float | None:
-    """Average; None of nothing."""
+    """Compute the mean; None of nothing."""
     numbers = list(values)
     return sum(numbers) / len(numbers) if numbers else None
 

@@ -18,7 +18,7 @@ TRIM_BYTES = 256 << 20
 
 
 def return_large_blocks() -> bool:
-    """Set it for this process; False if the C library has no such setting or the user made one."""
+    """Make this process give large blocks back; False if the C library has no such setting or the user made one."""
     if sys.platform != "linux" or "MALLOC_MMAP_THRESHOLD_" in os.environ:
         return False
     try:

@@ -222,7 +222,7 @@ def _scaled_output(decoder: Any, factor: float) -> Iterator[None]:
 
 
 def token_logprobs(logits: Tensor, targets: Tensor, temperatures: Tensor) -> Tensor:
-    """log softmax(logits / temperature) at the targets."""
+    """Compute log softmax(logits / temperature) at the targets."""
     if bool((temperatures != 1.0).any()):
         logits = logits / temperatures.to(logits.dtype)[:, None]
     return -cross_entropy(logits, targets, reduction="none")

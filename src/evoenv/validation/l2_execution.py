@@ -81,7 +81,10 @@ def _draw(evidence: Evidence, plan: list[tuple[int, range]]) -> list[Finding]:
 
 
 def _draw_level(evidence: Evidence, level: int, indices: range) -> list[tuple[int, Failed]]:
-    """Draw, then parse and score each reference; what failed, by seed. Whether scores are right is L5's question."""
+    """Draw, then parse and score each reference; return what failed, by seed.
+
+    Whether scores are right is L5's question.
+    """
     seeds = [seed_for(f"level-{level}", index) for index in indices]
     failures: list[tuple[int, Failed]] = []
     fresh: list[Drawn] = []

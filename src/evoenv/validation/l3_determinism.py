@@ -34,7 +34,7 @@ def check_determinism(evidence: Evidence) -> list[Finding]:
 def _differences(
     evidence: Evidence, worker: Caller, chosen: Sequence[Drawn], args: dict[str, bool] | None = None
 ) -> dict[str, str]:
-    """Draw again; for each part that differs, one example of what was seen and expected."""
+    """Draw again; return, for each part that differs, one example of what was seen and expected."""
     found: dict[str, str] = {}
     items = [[drawn.seed, drawn.difficulty] for drawn in chosen]
     outcomes = evidence.call("instances", items, dict(args or {}), worker=worker)

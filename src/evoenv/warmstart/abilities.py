@@ -63,7 +63,7 @@ class Abilities:
         self._combinations = {combination(text) for text in shown}
 
     def measure(self, policy: Policy, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-        """`tell` is called with what is measured next."""
+        """Measure every role; `tell` is called with what is measured next."""
         checks, data = self.recipe.checks, self.recipe.data
         found: dict[str, Any] = {}
         if checks.candidates and data.generator > 0:

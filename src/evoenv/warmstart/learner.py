@@ -130,7 +130,7 @@ class SupervisedLearner:
         checkpoints.write_checkpoint(directory, {**weights, OPTIMIZER: self.optimizer.state()}, state)
 
     def load(self, directory: Path) -> dict[str, Any]:
-        """Continue from `directory`; the record kept there."""
+        """Continue from `directory`; return the record kept there."""
         state, tensors = checkpoints.read_checkpoint(directory, ("start", "progress", "record", OPTIMIZER))
         name = ADAPTER if self.lora else WEIGHTS
         if name not in tensors or (self.lora and state["start"] != self._start):

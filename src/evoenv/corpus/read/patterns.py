@@ -49,7 +49,7 @@ def statements(code: str) -> tuple[ast.stmt, ...]:
 
 
 def match(code: str, body: Sequence[ast.stmt]) -> Binding | None:
-    """Bind a template to exactly these statements, or None."""
+    """Bind a template to exactly these statements; None if it does not fit."""
     template = statements(code)
     binding = Binding()
     if len(template) != len(body) or not _all(zip(template, body, strict=True), binding):
