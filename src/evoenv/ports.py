@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from evoenv.objective import Batch
@@ -186,6 +187,26 @@ class Spends(Protocol):
 
     @property
     def spending(self) -> Spending: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Answers that a server has been asked for and has not given whole."""
+
+    waiting: int
+    """How many they are."""
+    received: int
+    """Tokens of them that have arrived, by the parts of the stream."""
+    retries: int
+    """Tries that failed and were repeated, since the policy was opened."""
+
+
+@runtime_checkable
+class Streams(Protocol):
+    """A policy whose answers arrive piece by piece from somewhere else."""
+
+    @property
+    def traffic(self) -> Traffic: ...
 
 
 # --------------------------------------------------------------------------- environments at work

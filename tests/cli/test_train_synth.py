@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -117,6 +118,15 @@ def test_a_pool_is_built_out_of_a_served_model_and_more_may_be_asked_for(
     with Store.read(run) as store:
         assert store.count_candidates() == 15
         assert store.last_step() == 5
+
+
+def test_waiting_for_a_server_is_seen_in_plain_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evoenv.cli.watching.QUIET_S", 0.05)
+    with serving("--delay", "0.5") as server:
+        assert main(begin(server, tmp_path / "run", 1, "--plain")) == 0
+    assert re.search(r"step 1/1  generated   waiting for \d+ answers?: 0 tokens", capsys.readouterr().err)
 
 
 def test_a_token_budget_stops_cleanly_and_continues_when_raised(

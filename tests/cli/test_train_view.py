@@ -12,9 +12,11 @@ from evoenv.cli.live import LiveView, bar_text, render, sparkline
 from evoenv.cli.summary import show, summarise
 from evoenv.cli.watching import PlainView, Snapshot
 from evoenv.evolve import evolve
+from evoenv.ports import Traffic
 from evoenv.runs.funnel import read_funnel as funnel
 from evoenv.sandbox.host import Sandbox
 from evoenv.stages.context import Observers
+from tests.effort import becomes_true
 
 pytestmark = pytest.mark.sandbox
 
@@ -42,6 +44,31 @@ def test_the_funnel_counts_who_passed_what(watched):
     assert funnel(store, 1) == (14, 11, 10, 9, 8, 7, 6, 4, 2)
     assert funnel(store, 3) == (0, 0, 0, 0, 0, 0, None, None, None)
     assert snapshot.funnel == funnel(store, 2)
+
+
+def test_plain_lines_say_what_a_server_is_waited_for_and_nothing_when_nothing_is_under_way(watched):
+    store, _, _, _ = watched
+    lines: list[str] = []
+    now = [Traffic(0, 0, 0)]
+    view = PlainView(store, configuration(run={"steps": 2}), "synth", lines.append, quiet_s=0.01)
+    view.follow(lambda: now[0])
+    view.stage(2, "generated")
+    now[0] = Traffic(3, 1240, 0)
+    said = "waiting for 3 answers: 1,240 tokens of them received so far"
+    assert becomes_true(lambda: f"step 2/2  generated   {said}" in lines)
+    now[0] = Traffic(1, 1, 2)
+    assert becomes_true(lambda: lines[-1].endswith("1 token of them received so far, 2 failed requests repeated"))
+    view.close()
+    assert all("waiting for" in line for line in lines), "an idle server is no news"
+
+
+def test_the_live_screen_says_what_a_server_is_waited_for():
+    snapshot = Snapshot(
+        "synth", "runs/x", 5, step=1, stage="generated", done=2, total=9, waiting="waiting for 3 answers"
+    )
+    screen = Console(file=io.StringIO(), width=120)
+    screen.print(render(snapshot, 0.0, width=120, height=40))
+    assert "2 of 9 · waiting for 3 answers" in screen.file.getvalue()
 
 
 def test_plain_lines_say_what_each_stage_came_to(watched):

@@ -32,6 +32,7 @@ from evoenv.comparison.plan import (
     SuiteSettings,
     continued,
     is_done,
+    make_plan,
     read_plan,
     run_directory,
     run_settings,
@@ -240,6 +241,32 @@ def test_a_comparison_may_be_continued_with_more_seeds_curricula_and_steps(tmp_p
     assert again is not None
     assert again.runs == continued(tmp_path, again).runs
     assert [run.name for run in again.runs] == [run.name for run in more.runs]
+
+
+def test_a_setting_with_a_curriculum_before_it_goes_to_its_runs_alone(tmp_path: Path) -> None:
+    def plan(*overrides: str) -> ComparisonPlan:
+        settings = SuiteSettings(suites=("held",), max_tokens=0)
+        return make_plan(
+            ["fixed", "rlve"], [0, 1], evaluation=settings, preset="tiny-test", steps=3,
+            overrides=["curriculum.environments=seeds", "solver.max_tokens=40", *overrides],
+        )  # fmt: skip
+
+    made = plan("rlve:curriculum.environments=corpus:train:20", "rlve : solver.max_tokens=50")
+    of_runs = {run.name: (run.config["curriculum"]["environments"], run.config["solver"]["max_tokens"])
+               for run in made.runs}  # fmt: skip
+    assert of_runs == {
+        "fixed-seed0": ("seeds", 40),
+        "fixed-seed1": ("seeds", 40),
+        "rlve-seed0": ("corpus:train:20", 50),
+        "rlve-seed1": ("corpus:train:20", 50),
+    }
+    assert made.evaluation.max_tokens == 40, "all are asked in the same way"
+    page = to_markdown(made, [], {})
+    assert "alone: rlve: curriculum.environments=corpus:train:20, solver.max_tokens=50." in page
+    write_plan(tmp_path, made)
+    assert continued(tmp_path, made) == made
+    with pytest.raises(InputError, match=r"rlve-seed1: curriculum.environments differs"):
+        continued(tmp_path, plan("rlve:curriculum.environments=corpus:train:21", "rlve:solver.max_tokens=50"))
 
 
 def test_a_comparison_of_other_settings_is_refused(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ from evoenv.engines.endpoint.policy import EndpointPolicy
 from evoenv.engines.endpoint.stream import BrokenStream, collect_stream
 from evoenv.errors import BudgetExhausted, EndpointError, InputError, PolicyError
 from evoenv.objective import Batch
-from evoenv.ports import Policy
+from evoenv.ports import Policy, Traffic
 from evoenv.records import Message, Request, Sample
-from tests.effort import HANG_S
+from tests.effort import HANG_S, becomes_true
 
 KEY = "sk-test-very-secret"
 
@@ -150,6 +150,21 @@ def test_what_arrives_is_told_as_it_arrives(server: str) -> None:
     answer = api.complete(ask("[drip] one by one"), 0, threading.Event(), told.append)
     assert answer.text == "echo [drip] one by one"
     assert told == [1, 2, 3, 4, 5, 6]
+
+
+def test_what_is_under_way_is_known_at_any_moment(server: str) -> None:
+    policy = connect(server)
+    assert policy.traffic == Traffic(0, 0, 0)
+    session = policy.sampling()
+    session.submit([ask("[drip] bit by bit", count=2)])
+    assert becomes_true(lambda: policy.traffic.waiting == 2 and policy.traffic.received > 2)
+    samples = list(session.collect())
+    while len(samples) < 2:
+        samples += session.collect()
+    session.close()
+    assert policy.traffic == Traffic(0, 0, 0)
+    assert one(policy, ask("[cut*1] not at once")).text == "echo [cut*1] not at once"
+    assert policy.traffic == Traffic(0, 0, 1)
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,25 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> ScriptedPolicy:
     return policy
 
 
+def test_help_says_what_holds_without_a_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["eval", "--help"])
+    words = " ".join(capsys.readouterr().out.split())
+    for shown in (
+        "--difficulties L levels of environments, as 0,1,2 or 0-3 (0,1,2)",
+        "--instances N per environment and level (4)",
+        "--samples K per problem (1; the paper: 16)",
+        "--temperature T (0.6)",
+        "--top-p P (0.95)",
+        "--max-tokens N per response (2048)",
+        "--limit N of a benchmark file, the first N problems (all)",
+    ):
+        assert shown in words
+    with pytest.raises(SystemExit):
+        main(["eval", "convert", "--help"])
+    assert "contests from this day on, as 2024-08-01 (all)" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evoenv.environment.seeds import seed_sources
-from evoenv.pool.tags import RULES, jaccard, prototypes_of, tags_of
+from evoenv.pool.tags import RULES, jaccard, prototypes_of, seed_distance, tags_of
 from evoenv.sandbox.host import Sandbox
 
 
@@ -117,6 +117,17 @@ def test_the_paper_s_kinds_of_task_are_tags():
 )  # fmt: skip
 def test_prompts_like_those_of_the_paper_s_gallery(prompt, expected):
     assert tags_of(prompt, "") == expected
+
+
+def test_the_distance_to_the_seeds_is_that_to_the_nearest_one():
+    seeds = [frozenset({"array", "sorting"}), frozenset({"graph", "counting", "path"})]
+    assert seed_distance(frozenset({"graph", "counting"}), seeds) == pytest.approx(
+        1 / 3
+    )  # 2 of 3 shared with the second
+    assert seed_distance(frozenset({"array", "sorting", "tree", "game"}), seeds) == pytest.approx(1 / 2)
+    assert seed_distance(frozenset({"game"}), seeds) == 1
+    assert seed_distance(seeds[0], seeds) == 0
+    assert seed_distance(frozenset({"game"}), []) is None
 
 
 def test_the_page_of_tags_is_made_from_the_rules():

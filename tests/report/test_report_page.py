@@ -127,6 +127,22 @@ def test_a_spreadsheet_gets_no_formula(hostile: Path, tmp_path: Path):
     assert not [cell for cell in cells if cell[:1] in ("=", "@", "+")]
 
 
+def test_admitted_environments_come_with_their_distance_to_the_seeds_and_their_tags(small_run: Path, tmp_path: Path):
+    page = write_report(small_run, tmp_path, pictures=False).page.read_text(encoding="utf-8")
+    assert "highest rewards step d_seed tags pass rate reward" in " ".join(re.sub("<[^>]*>", " ", page).split())
+    with (tmp_path / "candidates.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    seeds = [set(row["tags"].split()) for row in rows if row["original"] == "1"]
+    admitted = [row for row in rows if row["original"] == "0" and row["state"] in ("pool", "retired")]
+    assert seeds
+    assert admitted
+    for row in admitted:
+        tags = set(row["tags"].split())
+        nearest = min(1 - len(tags & seed) / len(tags | seed) for seed in seeds)
+        assert float(row["d_seed"]) == pytest.approx(nearest, abs=1e-4)
+        assert int(row["tag_count"]) == len(tags)
+
+
 # --------------------------------------------------------------------------- what is embedded
 
 

@@ -53,7 +53,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preset", metavar="P", help="a shipped configuration; nano if none is named")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML, on top of the preset")
     parser.add_argument(
-        "--set", dest="overrides", action="append", default=[], metavar="a.b=v", help="one setting, for every run"
+        "--set",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="a.b=v",
+        help="one setting, for every run; CURRICULUM:a.b=v for the runs of one curriculum alone",
     )
     budget = parser.add_mutually_exclusive_group(required=True)
     budget.add_argument("--steps", type=int, metavar="N", help="training steps of every run")

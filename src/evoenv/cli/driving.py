@@ -24,6 +24,7 @@ from evoenv.cli.live import LiveView
 from evoenv.cli.watching import PlainView, Watch
 from evoenv.config import Config
 from evoenv.errors import InputError
+from evoenv.ports import Streams
 from evoenv.run import check_begun, check_free
 from evoenv.stages.context import Observer, Run
 from evoenv.store.store import STAGES, Store
@@ -177,6 +178,9 @@ class Terminal:
                 view.meter = lambda: self._meter(run)
             else:
                 self._screen.print(f"the run is in {run.store.directory}", markup=False, soft_wrap=True)
+            if isinstance(run.policy, Streams):
+                policy = run.policy
+                view.follow(lambda: policy.traffic)
             with stopping(run.stop, view, self._minutes) as self._reasons:
                 yield view
         finally:

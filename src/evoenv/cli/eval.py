@@ -50,21 +50,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="instead of suites: what the model can do as generator and solver (and as reviewer if checks.reviews "
         "says so), on the corpus of a warm start's recipe (nano, laptop, or a file)",
     )  # fmt: skip
-    what.add_argument("--difficulties", default="0,1,2", metavar="L", help="levels of environments, as 0,1,2 or 0-3")
-    what.add_argument("--instances", type=int, default=4, metavar="N", help="per environment and level (4)")
-    what.add_argument("--programs", type=int, metavar="N", help="corpus programs in all")
-    what.add_argument("--per-family", type=int, metavar="N", help="corpus programs per family (1)")
-    what.add_argument("--limit", type=int, metavar="N", help="of a benchmark file, the first N problems")
-    what.add_argument("--problem-field", default="problem", metavar="F", help="of a benchmark file (problem)")
-    what.add_argument("--answer-field", default="answer", metavar="F", help="of a benchmark file (answer)")
-    what.add_argument("--id-field", default="id", metavar="F", help="of a benchmark file (id)")
-    what.add_argument("--seed", type=int, default=0, help="of instances, samples and intervals (0)")
+    what.add_argument(
+        "--difficulties", default="0,1,2", metavar="L", help="levels of environments, as 0,1,2 or 0-3 (%(default)s)"
+    )
+    what.add_argument("--instances", type=int, default=4, metavar="N", help="per environment and level (%(default)s)")
+    what.add_argument("--programs", type=int, metavar="N", help="corpus programs in all (one of every family)")
+    what.add_argument(
+        "--per-family", type=int, metavar="N", help="corpus programs per family (1, unless --programs is given)"
+    )
+    what.add_argument("--limit", type=int, metavar="N", help="of a benchmark file, the first N problems (all)")
+    what.add_argument("--problem-field", default="problem", metavar="F", help="of a benchmark file (%(default)s)")
+    what.add_argument("--answer-field", default="answer", metavar="F", help="of a benchmark file (%(default)s)")
+    what.add_argument("--id-field", default="id", metavar="F", help="of a benchmark file (%(default)s)")
+    what.add_argument("--seed", type=int, default=0, help="of instances, samples and intervals (%(default)s)")
     how = parser.add_argument_group("sampling")
-    how.add_argument("--samples", type=int, default=1, metavar="K", help="per problem (1; the paper: 16)")
-    how.add_argument("--temperature", type=float, default=0.6, metavar="T", help="(0.6)")
-    how.add_argument("--top-p", type=float, default=0.95, metavar="P", help="(0.95)")
-    how.add_argument("--max-tokens", type=int, default=2048, metavar="N", help="per response (2048)")
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="where results are kept, and continued from")
+    how.add_argument("--samples", type=int, default=1, metavar="K", help="per problem (%(default)s; the paper: 16)")
+    how.add_argument("--temperature", type=float, default=0.6, metavar="T", help="(%(default)s)")
+    how.add_argument("--top-p", type=float, default=0.95, metavar="P", help="(%(default)s)")
+    how.add_argument("--max-tokens", type=int, default=2048, metavar="N", help="per response (%(default)s)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="where results are kept, and continued from (evaluations/MODEL, or in the run)",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument(
         "--allow-degraded", action="store_true",
@@ -93,9 +103,9 @@ def add_convert_parser(actions: Any) -> None:
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.jsonl")
-    parser.add_argument("--seed", type=int, default=0, help="of the order of GPQA's options (0)")
-    parser.add_argument("--since", metavar="DATE", help="LiveCodeBench: contests from this day on (2024-08-01)")
-    parser.add_argument("--until", metavar="DATE", help="LiveCodeBench: contests up to this day")
+    parser.add_argument("--seed", type=int, default=0, help="of the order of GPQA's options (%(default)s)")
+    parser.add_argument("--since", metavar="DATE", help="LiveCodeBench: contests from this day on, as 2024-08-01 (all)")
+    parser.add_argument("--until", metavar="DATE", help="LiveCodeBench: contests up to this day, as 2025-05-31 (all)")
     parser.set_defaults(run=run_convert)
 
 

@@ -13,8 +13,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from evoenv.cli.watching import Snapshot, Watch
+from evoenv.cli.watching import Snapshot, Watch, traffic_line
 from evoenv.config import Config
+from evoenv.ports import Traffic
 from evoenv.store.store import STAGES, Stage, Store
 from evoenv.wording import duration
 
@@ -117,6 +118,8 @@ def _track(snapshot: Snapshot, now: float, width: int) -> Group:
     if not snapshot.total:
         return Group(stages, Text(" " + "─" * (width - 2), QUIET))
     count = f" {snapshot.done:,} of {snapshot.total:,} "
+    if snapshot.waiting and width >= WIDE:
+        count = f"{count}· {snapshot.waiting} "
     room = max(10, width - len(count) - 2)
     bar = Text(" ")
     filled = round(room * snapshot.done / snapshot.total)
@@ -199,12 +202,18 @@ class LiveView(Watch):
         super().__init__(store, config, command, **options)
         self.meter: Callable[[], Meter] = lambda: NO_METER
         """Asked at every drawing."""
+        self._traffic: Callable[[], Traffic] | None = None
         self._screen = screen
         self._live = Live(console=screen, get_renderable=self._draw, refresh_per_second=4, transient=False)
         self._live.start()
 
+    def follow(self, traffic: Callable[[], Traffic]) -> None:
+        """Show what is under way while there is no other progress to show."""
+        self._traffic = traffic
+
     def _draw(self) -> RenderableType:
         size = self._screen.size
+        self.snapshot.waiting = "" if self._traffic is None else traffic_line(self._traffic())
         return render(self.snapshot, time.monotonic(), width=size.width, height=size.height, meter=self.meter())
 
     def close(self) -> None:

@@ -6,12 +6,14 @@ have shown without the stop.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from evoenv.config import Config
+from evoenv.ports import Traffic
 from evoenv.records import StepSummary
 from evoenv.runs.funnel import NO_FATES, NO_FUNNEL, Funnel, refusals_of
 from evoenv.runs.view import RunView
@@ -30,6 +32,8 @@ TRENDS = (
 )
 """Metrics that a view shows with their history."""
 EVENTS_KEPT = 50
+QUIET_S = 30.0
+"""Seconds without a line after which a plain view says what it is waiting for."""
 REFUSALS = {
     "malformed": "malformed",
     "layer": "by validation",
@@ -69,6 +73,8 @@ class Snapshot:
     """(step, stage, line), oldest first."""
     stopping: str = ""
     """Why the run will stop after this stage."""
+    waiting: str = ""
+    """What a served policy is waiting for."""
 
     def seconds_left(self, now: float) -> float | None:
         """Estimate how long the run still takes; None before the first step is done."""
@@ -127,6 +133,9 @@ class Watch(Observer):
         """Take note that a stop was asked for: the current stage is finished first."""
         self.snapshot.stopping = reason
 
+    def follow(self, traffic: Callable[[], Traffic]) -> None:
+        """Show what a served policy is waiting for; called once, if the policy is one."""
+
     def close(self) -> None:
         """Leave the screen."""
 
@@ -154,13 +163,42 @@ class Watch(Observer):
 
 
 class PlainView(Watch):
-    """One line per stage and step, for logs and pipes."""
+    """One line per stage and step, for logs and pipes; if a server takes long, a line about that now and then."""
 
     def __init__(
-        self, store: Store, config: Config, command: str, write: Callable[[str], None], **options: object
+        self,
+        store: Store,
+        config: Config,
+        command: str,
+        write: Callable[[str], None],
+        *,
+        quiet_s: float | None = None,
+        **options: object,
     ) -> None:
         super().__init__(store, config, command, **options)  # type: ignore[arg-type]
-        self._write = write
+        self._print = write
+        self._quiet_s = QUIET_S if quiet_s is None else quiet_s
+        self._closed = threading.Event()
+        self._spoken = threading.Event()
+
+    def follow(self, traffic: Callable[[], Traffic]) -> None:
+        """Say what is under way whenever nothing else was said for `quiet_s` seconds, until the view is closed."""
+
+        def watch() -> None:
+            while not self._closed.wait(self._quiet_s):
+                if not self._spoken.is_set() and (words := traffic_line(traffic())):
+                    snapshot = self.snapshot
+                    self._print(f"step {snapshot.step}/{snapshot.steps}  {snapshot.stage or '':<10}  {words}")
+                self._spoken.clear()
+
+        threading.Thread(target=watch, daemon=True, name="evoenv-traffic").start()
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def _write(self, line: str) -> None:
+        self._spoken.set()
+        self._print(line)
 
     def said(self, step: int, stage: Stage, line: str, seconds: float) -> None:
         super().said(step, stage, line, seconds)
@@ -181,6 +219,15 @@ class PlainView(Watch):
 
 
 # --------------------------------------------------------------------------- the store in words and numbers
+
+
+def traffic_line(traffic: Traffic) -> str:
+    """What a served policy is waiting for, in one line; empty if nothing is under way."""
+    if not traffic.waiting:
+        return ""
+    repeated = f", {plural(traffic.retries, 'failed request')} repeated" if traffic.retries else ""
+    answers = plural(traffic.waiting, "answer")
+    return f"waiting for {answers}: {plural(traffic.received, 'token')} of them received so far{repeated}"
 
 
 def stage_line(store: Store, step: int, stage: Stage) -> str:

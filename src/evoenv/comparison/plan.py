@@ -82,6 +82,8 @@ class ComparisonPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Steps between evaluations; 0: at the start and at the end only."""
     evaluation: SuiteSettings
     runs: tuple[RunPlan, ...]
+    own_settings: dict[str, tuple[str, ...]] = {}
+    """Settings that one curriculum alone was given, by its name."""
     allow_degraded: bool = False
 
     @property
@@ -117,11 +119,36 @@ def parse_numbers(text: str, flag: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def check_overrides(overrides: Sequence[str]) -> None:
+def split_overrides(overrides: Sequence[str], names: Sequence[str]) -> tuple[list[str], dict[str, tuple[str, ...]]]:
+    """Separate settings for every run (`a.b=v`) from those of one curriculum (`rlve:a.b=v`), which go by its name."""
+    shared: list[str] = []
+    own: dict[str, tuple[str, ...]] = {}
     for text in overrides:
-        key = text.partition("=")[0].strip()
-        if key in SET_BY_COMPARE:
-            raise InputError(f"--set {key}: a comparison sets it for each run; use {SET_BY_COMPARE[key]}")
+        key, _, value = text.partition("=")
+        curriculum, colon, setting = key.partition(":")
+        if not colon:
+            _check_setting(key, key)
+            shared.append(text)
+            continue
+        curriculum, setting = curriculum.strip(), setting.strip()
+        if curriculum not in names:
+            raise InputError(
+                f"--set {text}: {curriculum!r} is none of the compared curricula; expected one of {', '.join(names)} "
+                "before the colon, or no colon for a setting of every run"
+            )
+        _check_setting(setting, f"{curriculum}:{setting}")
+        if setting.startswith("model."):
+            raise InputError(
+                f"--set {curriculum}:{setting}: all curricula start from one model; leave {curriculum}: out to set it "
+                "for every run, or compare another model in a directory of its own"
+            )
+        own[curriculum] = (*own.get(curriculum, ()), f"{setting}={value}")
+    return shared, own
+
+
+def _check_setting(setting: str, written: str) -> None:
+    if setting.strip() in SET_BY_COMPARE:
+        raise InputError(f"--set {written}: a comparison sets it for each run; use {SET_BY_COMPARE[setting.strip()]}")
 
 
 def run_settings(curriculum: str, seed: int, steps: int, tokens: int) -> list[str]:
@@ -145,18 +172,21 @@ def make_plan(
 ) -> ComparisonPlan:
     """Plan a run of every curriculum in `names` with every seed, each of `steps` or of `tokens`.
 
-    `overrides` are the user's settings and win over `defaults`. An evaluation without `max_tokens` may answer as long
-    as the solver in training.
+    `overrides` are the user's settings and win over `defaults`; one that begins with a curriculum's name and a colon is
+    for its runs alone. An evaluation without `max_tokens` may answer as long as the solver in training, by the
+    settings that all runs share.
     """
-    check_overrides(overrides)
+    shared, own_settings = split_overrides(overrides, names)
     # A checkpoint is needed to resume and at the end, not for every step; a user's own setting comes later and wins.
-    own = [*defaults, f"run.checkpoint_every={eval_every or 10}", "run.keep_checkpoints=1", *overrides]
+    own = [*defaults, f"run.checkpoint_every={eval_every or 10}", "run.keep_checkpoints=1", *shared]
     configs = {
-        (name, seed): run_config(preset, file, [*own, *run_settings(name, seed, steps, tokens)])
+        (name, seed): run_config(
+            preset, file, [*own, *own_settings.get(name, ()), *run_settings(name, seed, steps, tokens)]
+        )
         for name in names
         for seed in seeds
     }
-    first = next(iter(configs.values()))
+    first = run_config(preset, file, [*own, *run_settings(names[0], seeds[0], steps, tokens)])
     if not evaluation.max_tokens:
         evaluation = msgspec.structs.replace(evaluation, max_tokens=first.solver.max_tokens)
     return ComparisonPlan(
@@ -168,6 +198,7 @@ def make_plan(
         runs=tuple(
             RunPlan(curriculum=name, seed=seed, config=to_mapping(config)) for (name, seed), config in configs.items()
         ),
+        own_settings=own_settings,
         allow_degraded=allow_degraded,
     )
 
@@ -255,7 +286,9 @@ def _with_earlier_runs(before: ComparisonPlan, plan: ComparisonPlan) -> Comparis
                     config={**run.config, "run": {**run.config["run"], **budget}},
                 )
             )
-    return msgspec.structs.replace(plan, runs=(*kept, *plan.runs))
+    return msgspec.structs.replace(
+        plan, runs=(*kept, *plan.runs), own_settings={**before.own_settings, **plan.own_settings}
+    )
 
 
 def config_of(run: RunPlan) -> Config:

@@ -128,6 +128,9 @@ def to_markdown(plan: ComparisonPlan, lines: Sequence[Line], start: Mapping[str,
     """The table as a page; `start` is the untrained model's accuracy with its own interval, by suite."""
     settings = plan.evaluation
     parts = [f"Model {plan.model}, {plan.budget} per run.", ""]
+    if plan.own_settings:
+        own = "; ".join(f"{name}: {', '.join(settings)}" for name, settings in plan.own_settings.items())
+        parts += [f"Settings of one curriculum alone: {own}.", ""]
     for suite in settings.suites:
         how = f"{settings.samples} samples a problem, temperature {settings.temperature:g}"
         parts += [
@@ -203,6 +206,7 @@ def write_results(directory: Path, plan: ComparisonPlan) -> dict[str, Any]:
         "model": plan.model,
         "budget": {"steps": plan.steps, "tokens": plan.tokens},
         "eval_every": plan.eval_every,
+        "own_settings": plan.own_settings,
         "evaluation": msgspec.to_builtins(plan.evaluation),
         "runs": [
             {"curriculum": run.curriculum, "seed": run.seed, **{key: run.rows[-1][key] for key in ("step", "tokens")}}

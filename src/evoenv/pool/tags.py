@@ -165,6 +165,11 @@ def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
     return len(left & right) / union if union else 1.0
 
 
+def seed_distance(tags: frozenset[str], seeds: Iterable[frozenset[str]]) -> float | None:
+    """The paper's d_seed: the Jaccard distance to the nearest original environment; None if there is none."""
+    return min((1.0 - jaccard(tags, other) for other in seeds), default=None)
+
+
 def is_prototype(tags: frozenset[str], prototypes: Sequence[frozenset[str]]) -> bool:
     return all(jaccard(tags, other) < PROTOTYPE_THRESHOLD for other in prototypes)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from evoenv.pool.tags import prototypes_of
+from evoenv.pool.tags import prototypes_of, seed_distance
 from evoenv.report.reading import RunData
 from evoenv.runs.candidates import Entry
 from evoenv.runs.funnel import FUNNEL, REFUSED, STATES
@@ -186,8 +186,20 @@ def _admitted(data: RunData) -> Paragraph:
     lines = [f"{plural(len(admitted), 'environment')}." + (f" Most frequent tags: {common}." if common else "")]
     lines += _consistency(data, admitted)
     best = sorted(admitted, key=lambda entry: -(entry.reward or 0.0))[:ROWS_SHOWN]
-    rows = [("highest rewards", "step", "pass rate", "reward")]
-    rows += [(entry.name, f"{entry.step}", _rate(entry.pass_rate), _signed(entry.reward or 0.0)) for entry in best]
+    seeds = data.seed_tags
+    rows: list[Sequence[str]] = [("highest rewards", "step", "d_seed", "tags", "pass rate", "reward")]
+    rows += [
+        (
+            entry.name,
+            f"{entry.step}",
+            _rate(seed_distance(entry.tags, seeds)),
+            f"{len(entry.tags)}",
+            _rate(entry.pass_rate),
+            _signed(entry.reward or 0.0),
+        )
+        for entry in best
+    ]
+    lines.append("d_seed: the Jaccard distance of an environment’s tags to those of the nearest original one.")
     return "Admitted", lines, rows
 
 

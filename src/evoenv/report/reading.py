@@ -74,6 +74,11 @@ class RunData:
         return [record for record in self.environments if not record.original]
 
     @property
+    def seed_tags(self) -> list[frozenset[str]]:
+        """The tags of the original environments."""
+        return [record.tags for record in self.environments if record.original]
+
+    @property
     def left_out(self) -> frozenset[str]:
         """Tests of FUNNEL that this run does not apply: what passed them says nothing."""
         return frozenset(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from evoenv.durable import replace_file
 from evoenv.errors import InputError
+from evoenv.pool.tags import seed_distance
 from evoenv.report.charts import Cell, Figure, Table, csv_text
 from evoenv.report.figures import figures_of
 from evoenv.report.overview import Overview, overview_of
@@ -90,6 +91,7 @@ def _write(path: Path, content: str | bytes) -> Path:
 
 def candidates_table(data: RunData) -> Table:
     """Every entry in one row."""
+    seeds = data.seed_tags
     rows: list[tuple[Cell, ...]] = [
         (
             entry.id,
@@ -106,6 +108,8 @@ def candidates_table(data: RunData) -> Table:
             entry.novelty.similarity if entry.novelty else None,
             entry.record.retired_step if entry.record else None,
             None if entry.consistent is None else int(entry.consistent),
+            seed_distance(entry.tags, seeds) if entry.tags else None,
+            len(entry.tags),
             " ".join(sorted(entry.tags)),
             " ".join(entry.codes),
             " ".join(entry.parents),
@@ -114,6 +118,6 @@ def candidates_table(data: RunData) -> Table:
     ]
     columns = (
         "id name environment original step state layer pass_rate quality diversity reward similarity retired_step "
-        "consistent tags findings parents"
+        "consistent d_seed tag_count tags findings parents"
     )
     return Table(tuple(columns.split()), rows)

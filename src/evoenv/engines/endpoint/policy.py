@@ -17,10 +17,11 @@ from evoenv.config import EndpointConfig, ModelConfig
 from evoenv.engines.endpoint.chat_api import FIRST_PAUSE_S, ChatApi, Completion, RequestRefused
 from evoenv.engines.endpoint.sampling import EndpointSampling
 from evoenv.engines.endpoint.spending import EndpointSpending
+from evoenv.engines.endpoint.traffic import EndpointTraffic
 from evoenv.engines.requests import check_requests
 from evoenv.errors import PolicyError
 from evoenv.objective import Batch
-from evoenv.ports import Policy
+from evoenv.ports import Policy, Traffic
 from evoenv.records import Request, Sample
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,12 @@ class EndpointPolicy(Policy):
             own = key if urlsplit(place)[:2] == urlsplit(model.base_url)[:2] else None
             self._solver = open_api(place, self.config.solver_model, os.environ.get(SOLVER_KEY) or own, SOLVER_KEY)
         self.spending = EndpointSpending(self.config)
+        self._traffic = EndpointTraffic()
+
+    @property
+    def traffic(self) -> Traffic:
+        """What is under way at this moment."""
+        return self._traffic.now()
 
     @property
     def trainable(self) -> bool:
@@ -97,7 +104,8 @@ class EndpointPolicy(Policy):
         """Get one answer, paid for; called from several threads."""
         solver = self._solver if request.role == "solver" else None
         try:
-            completion = (solver or self._api).complete(request, index, stop)
+            with self._traffic.asking() as answer:
+                completion = (solver or self._api).complete(request, index, stop, answer.heard, answer.retrying)
         except RequestRefused as error:
             used = self.spending.solver_requests
             if not (used if solver else self.spending.requests - used):
