@@ -17,7 +17,7 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 
 
 def test_the_presets_of_the_design_are_there_and_configs_shows_the_packaged_files() -> None:
-    assert set(preset_names()) == {"nano", "laptop", "tiny-test", "paper-4b", "paper-8b"}
+    assert set(preset_names()) == {"nano", "laptop", "tiny-test", "paper-4b", "paper-4b-thinking", "paper-8b"}
     shown = {path.name: path.read_text() for path in CONFIGS.iterdir()}
     assert set(shown) == {f"{name}.toml" for name in preset_names()}
     for name in preset_names():
@@ -39,7 +39,7 @@ def test_small_presets_keep_half_the_seeds_in_the_pool(name: str) -> None:
     assert load_config(preset(name)).pool.min_size == 5
 
 
-@pytest.mark.parametrize("name", ["paper-4b", "paper-8b"])
+@pytest.mark.parametrize("name", ["paper-4b", "paper-4b-thinking", "paper-8b"])
 def test_the_paper_presets_are_the_papers_table(name: str) -> None:
     config = load_config(preset(name))
     assert (config.generator.prompts, config.generator.candidates_per_prompt) == (16, 8)

@@ -10,6 +10,7 @@ Imports inside functions keep torch, httpx and numpy out of commands that need n
 from __future__ import annotations
 
 import importlib.util
+import logging
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,10 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evoenv.config import Config, load_config
 from evoenv.engines.checkpoints import FOLDER
 from evoenv.errors import ConfigError, InputError
+from evoenv.memory import in_gb, local_need, refusal
 from evoenv.sandbox.host import Limits, Sandbox
 
 if TYPE_CHECKING:
     from evoenv.ports import Embedder, Policy
+
+log = logging.getLogger(__name__)
 
 HASHING_EMBEDDER = "hashing"
 """`novelty.embedder` by this name needs no model: hashed character n-grams, for fast tests."""
@@ -110,11 +114,33 @@ def open_policy(
         policy.contact()
         return policy
     require_packages("torch", "transformers")
+    check_memory(config, learns=learns, progress=progress)
     from evoenv.engines.local.policy import LocalPolicy
 
     training = config.training if learns else None
     checkpoints = None if run_directory is None else run_directory / FOLDER
     return LocalPolicy.open(config.model, training, checkpoints=checkpoints, seed=config.run.seed, progress=progress)
+
+
+def check_memory(config: Config, *, learns: bool, progress: bool = True) -> None:
+    """Raise ConfigError if the device cannot hold the model, before anything is loaded.
+
+    Weights are fetched for it only if the shape of the model is not known otherwise.
+    """
+    from evoenv.models.devices import find_device
+    from evoenv.models.resolve import resolve_model
+    from evoenv.models.shapes import find_shape, shape_in
+
+    name = config.model.name
+    shape = find_shape(name) or shape_in(resolve_model(name, progress=progress))
+    device = find_device(config.model.device)
+    if shape is None or device is None:
+        return
+    if message := refusal(name, shape, config, device.memory, device=device.kind, trains=learns):
+        raise ConfigError(message)
+    peak = local_need(shape, config, device=device.kind, trains=learns).peak
+    if peak > device.memory:
+        log.info("%s may come to %s with texts of full length; there are %s", name, in_gb(peak), in_gb(device.memory))
 
 
 def policy_of(model: Any, tokenizer: Any) -> Policy:
@@ -222,5 +248,7 @@ def open_ports(
         if policy is None and config.model.base_url:
             policy = opened()
         sandbox = stack.enter_context(open_sandbox(config, allow_degraded=allow_degraded))
+        if policy is None:
+            check_memory(config, learns=learns)
         embedder = open_embedder(config)
         yield Ports(policy or opened(), sandbox, embedder)

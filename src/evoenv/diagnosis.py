@@ -7,14 +7,19 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from evoenv import __version__
 from evoenv.assembly import open_sandbox
+from evoenv.config import Config
 from evoenv.errors import SandboxError
+from evoenv.memory import GB, SPARE, DeviceKind, Need, local_need, refusal, sharded_need, smallest_world, what_fits
 from evoenv.models.cache import cache_root
+from evoenv.models.devices import find_device
 from evoenv.models.registry import PACKAGED_MODELS
+from evoenv.models.shapes import find_shape
 from evoenv.sandbox.host import Sandbox
 
 PACKAGES: dict[str, tuple[str, ...]] = {
@@ -147,3 +152,66 @@ def advise(sandbox: dict[str, Any], packages: dict[str, Any], models: list[dict[
             lines.append(f"packages {', '.join(absent)}: pip install 'evoenv[{extra}]', for {purpose[extra]}")
     lines += [f"model {model['name']}: downloaded when a run first needs it" for model in models if not model["path"]]
     return lines
+
+
+# --------------------------------------------------------------------------- what a configuration needs
+
+
+def examine_memory(
+    config: Config, *, worlds: Sequence[int] = (2, 4, 8), tensor_parallel: int = 1, device_memory: int = 80 * GB
+) -> dict[str, Any]:
+    """What a configuration needs of this machine, and of each device if it is sharded over several, in bytes.
+
+    `worlds`: numbers of devices with `device_memory` bytes each.
+    """
+    shape = find_shape(config.model.name)
+    device = find_device(config.model.device)
+    facts: dict[str, Any] = {
+        "model": config.model.name,
+        "parameters": None,
+        "device": None,
+        "needs": [],
+        "refusal": None,
+        "options": [],
+    }
+    if device is not None:
+        facts["device"] = {"kind": device.kind, "name": device.name, "memory": device.memory}
+    if shape is None:
+        return facts
+    kind: DeviceKind = "gpu" if device is not None and device.kind == "gpu" else "cpu"
+    here = local_need(shape, config, device=kind)
+    facts["needs"] = [
+        _need_facts("this machine", here, 1, None if device is None else device.memory, 1.0),
+        *(
+            _need_facts(
+                f"{world} devices" if world > 1 else "1 device",
+                sharded_need(shape, config, devices=world, tensor_parallel=min(tensor_parallel, world)),
+                world,
+                device_memory,
+                SPARE,
+            )
+            for world in worlds
+        ),
+    ]
+    if device is not None:
+        facts["refusal"] = refusal(config.model.name, shape, config, device.memory, device=kind)
+        facts["options"] = [str(option) for option in what_fits(shape, config, device.memory, device=kind)]
+    return {
+        **facts,
+        "parameters": shape.parameters,
+        "device_memory": device_memory,
+        "smallest_world": smallest_world(shape, config, device_memory, tensor_parallel=tensor_parallel),
+    }
+
+
+def _need_facts(where: str, need: Need, devices: int, memory: int | None, usable: float) -> dict[str, Any]:
+    return {
+        "where": where,
+        "devices": devices,
+        "held": {part.name: part.bytes for part in need.held},
+        "sampling": {part.name: part.bytes for part in need.sampling},
+        "training": {part.name: part.bytes for part in need.training},
+        "peak": need.peak,
+        "least": need.least,
+        "fits": None if memory is None else need.peak <= usable * memory,
+    }
