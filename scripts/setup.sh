@@ -23,6 +23,8 @@ if [ ! -x "$venv/bin/python" ] || [ "$(cat "$venv/.evoenv" 2>/dev/null)" != "$wa
   python="$(find_python)"
   echo "Setting up $venv (once; the weights of PyTorch and friends take a few minutes)…" >&2
   [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-  "$venv/bin/python" -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[$extras]" >&2
+  "$venv/bin/python" -m pip install -qq --disable-pip-version-check --no-compile -c constraints.txt -e ".[$extras]" >&2
+  # Bytecode on all cores, which pip makes on one; of the many models of transformers only when one is imported.
+  "$venv/bin/python" -m compileall -q -j 0 -x '/transformers/models/' "$venv/lib" > /dev/null 2>&1 || true
   printf '%s' "$wanted" > "$venv/.evoenv"
 fi

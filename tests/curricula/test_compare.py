@@ -148,7 +148,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.sandbox
 def test_two_curricula_two_seeds_two_steps(undisturbed: Path) -> None:
     results = json.loads((undisturbed / "results.json").read_text())

@@ -230,7 +230,7 @@ def evoenv(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.sandbox
 def test_the_tiny_model_is_interrupted_and_goes_on(
     tmp_path: Path, adding: Path, capsys: pytest.CaptureFixture[str]

@@ -19,6 +19,8 @@ from evoenv.exchange.sources import read_sources
 from evoenv.exchange.to_reasoning_gym import dataset_names, snake
 from evoenv.validation.l1_source import check_source
 
+NEEDS_REASONING_GYM = "reasoning-gym is not installed: pip install 'evoenv[reasoning-gym]'"
+
 pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(3600)]
 
 
@@ -162,7 +164,7 @@ def test_unknown_data_sets_are_named_and_what_cannot_work_is_refused_with_its_re
 
 
 def test_levels_are_those_of_the_librarys_default_mode_and_invalid_ones_are_named() -> None:
-    pytest.importorskip("reasoning_gym")
+    pytest.importorskip("reasoning_gym", reason=NEEDS_REASONING_GYM)
     (puzzle, colours) = read_datasets(["puzzle24", "graph_color"])
     assert "'min_value': 1" in puzzle.source or "'min_value'" not in puzzle.source
     scope: dict[str, Any] = {"VerifiableEnvironment": object}
@@ -174,7 +176,7 @@ def test_levels_are_those_of_the_librarys_default_mode_and_invalid_ones_are_name
 
 
 def test_a_scorer_that_compares_is_seen_to_compare_and_one_that_verifies_is_not() -> None:
-    pytest.importorskip("reasoning_gym")
+    pytest.importorskip("reasoning_gym", reason=NEEDS_REASONING_GYM)
     entries = read_datasets(["chain_sum", "leg_counting", "countdown"])
     scopes: list[dict[str, Any]] = []
     for entry in entries:
@@ -195,7 +197,7 @@ def test_a_scorer_that_compares_is_seen_to_compare_and_one_that_verifies_is_not(
 
 
 def test_instances_of_a_data_set_are_made_once() -> None:
-    pytest.importorskip("reasoning_gym")
+    pytest.importorskip("reasoning_gym", reason=NEEDS_REASONING_GYM)
     (entry,) = read_datasets(["leg_counting"])
     scope: dict[str, Any] = {"VerifiableEnvironment": object}
     exec(entry.source, scope)

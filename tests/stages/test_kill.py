@@ -51,7 +51,7 @@ def test_two_undisturbed_runs_are_equal(undisturbed, tmp_path):
     assert contents(tmp_path / "run") == undisturbed[0]
 
 
-@pytest.mark.parametrize("kills", [10, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.long)])
 def test_kills_between_any_two_writes_lose_nothing_and_repeat_nothing(undisturbed, tmp_path, kills):
     reference, ticks = undisturbed
     rng = random.Random(20261115)

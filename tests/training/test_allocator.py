@@ -19,7 +19,7 @@ print(int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="it is about glibc's heap: run this test on Linux")
 def test_freed_blocks_are_given_back() -> None:
     def resident_mb(setting: str) -> int:

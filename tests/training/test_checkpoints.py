@@ -62,7 +62,7 @@ def test_the_next_update_after_load_gives_the_same_bits(settings: dict[str, Any]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rank", [0, 2])
+@pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.long), 2])
 def test_a_killed_run_ends_with_the_weights_of_an_uninterrupted_one(rank: int, tmp_path: Path) -> None:
     script = Path(__file__).with_name("resume_run.py")
     command = [sys.executable, str(script), str(tmp_path), str(rank)]

@@ -20,7 +20,7 @@ SCALED_DOWN = [
     "shape.vocabulary=1500", "shape.hidden_size=128", "shape.intermediate_size=384", "shape.layers=4",
     "shape.heads=4", "shape.kv_heads=2", "data.programs=16", "data.generator=0.7", "data.solver=0.3",
     "data.reviewer=0", "learn.tokens=250_000", "learn.batch_tokens=1024", "learn.micro_batch_tokens=1024",
-    "learn.learning_rate=5e-3", "checks.every_tokens=10_000_000", "checks.candidates=24",
+    "learn.learning_rate=5e-3", "checks.every_tokens=10_000_000", "checks.candidates=96",
 ]  # fmt: skip
 
 
@@ -40,5 +40,6 @@ def test_a_scaled_down_nano_learns_to_write_environments(tmp_path: Path) -> None
     )
     with Sandbox() as sandbox:
         found = Abilities(recipe, source, sandbox).generator(LocalPolicy(model, tokenizer), recipe.checks)
-    # Measured: 50% of 24. A recipe that no longer works gives none at all.
+    # Measured: 50% of 24; of 96, one half lies seven standard errors above this limit. A recipe that no longer works
+    # gives none at all.
     assert found["reach_l5"] >= 0.15, found

@@ -125,6 +125,7 @@ def test_a_stopped_warm_start_goes_on_bit_for_bit(
         assert torch.equal(one, other), name
 
 
+@pytest.mark.long
 def test_a_stop_while_measuring_keeps_all_and_measures_again(
     recipe: Recipe, source: CorpusPairs, finished: Path, tmp_path: Path
 ) -> None:

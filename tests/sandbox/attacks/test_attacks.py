@@ -160,7 +160,7 @@ def test_no_attack_succeeds_unprivileged(reports: Callable[[str], dict[str, Any]
     _assert_nothing_succeeded(report)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_attack_succeeds_where_a_container_forbids_namespaces(reports: Callable[[str], dict[str, Any]]) -> None:
     report = reports("container")
     assert not [layer for layer in report["layers"] if layer.startswith(("namespaces", "landlock"))]
@@ -174,7 +174,7 @@ def test_the_system_call_filter_alone_stops_every_attack(reports: Callable[[str]
     _assert_nothing_succeeded(report)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_without_the_filter_the_layers_behind_it_keep_the_host_unharmed(
     reports: Callable[[str], dict[str, Any]],
 ) -> None:
