@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evoenv.config import Config, load_config
+import msgspec
+
+from evoenv.config import Config, TrainingConfig, load_config
 from evoenv.engines.checkpoints import FOLDER
 from evoenv.errors import ConfigError, InputError
 from evoenv.memory import in_gb, local_need, refusal
@@ -117,7 +119,7 @@ def open_policy(
     check_memory(config, learns=learns, progress=progress)
     from evoenv.engines.local.policy import LocalPolicy
 
-    training = config.training if learns else None
+    training = training_of(config) if learns else None
     checkpoints = None if run_directory is None else run_directory / FOLDER
     return LocalPolicy.open(config.model, training, checkpoints=checkpoints, seed=config.run.seed, progress=progress)
 
@@ -141,6 +143,14 @@ def check_memory(config: Config, *, learns: bool, progress: bool = True) -> None
     peak = local_need(shape, config, device=device.kind, trains=learns).peak
     if peak > device.memory:
         log.info("%s may come to %s with texts of full length; there are %s", name, in_gb(peak), in_gb(device.memory))
+
+
+def training_of(config: Config) -> TrainingConfig:
+    """Return how a run trains: a schedule that names no length is made for the run's steps."""
+    training = config.training
+    if training.schedule == "linear" and not training.schedule_steps:
+        return msgspec.structs.replace(training, schedule_steps=config.run.steps)
+    return training
 
 
 def policy_of(model: Any, tokenizer: Any) -> Policy:

@@ -127,6 +127,13 @@ class TrainingConfig(Section, frozen=True):
     gain_rate: float = 1.0
     """Norm gains and biases learn at this multiple of the rate. AdamW moves every weight by about the rate, and a gain
     near 1 is ten times as large as a matrix's entry: at the same rate it hardly moves."""
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """`muon` steps the matrices between embedding and output layer with their momentum orthogonalised, the rest with
+    AdamW, all at the same rate. Not for LoRA."""
+    schedule: Literal["constant", "linear"] = "constant"
+    """The rate after the warm-up: `constant`, or `linear`, which falls and would reach zero after the last step."""
+    schedule_steps: int = 0
+    """Updates that the `linear` schedule is made for; 0: `run.steps`."""
     warmup_steps: int = 5
     weight_decay: float = 0.1
     grad_clip: float = 1.0

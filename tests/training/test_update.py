@@ -9,13 +9,14 @@ import torch
 from training_support import learn, plain_logprobs, random_groups, slow_loss, tiny_model, with_rollout
 from transformers import Gemma2Config, Gemma2ForCausalLM, MistralConfig, MistralForCausalLM
 
-from evoenv.config import TrainingConfig
+from evoenv.assembly import training_of
+from evoenv.config import Config, RunConfig, TrainingConfig
 from evoenv.errors import ConfigError, PolicyError
 from evoenv.objective import build_rows
 from evoenv.records import Group
 from evoenv.training import attention
 from evoenv.training.logprobs import LogprobScorer
-from evoenv.training.optimizer import learning_rate
+from evoenv.training.optimizer import hidden_matrices, learning_rate
 from evoenv.training.update import Trainer
 
 CONFIG = TrainingConfig(learning_rate=1e-3, warmup_steps=0, kl=0.1)
@@ -224,6 +225,49 @@ def test_warm_up_is_linear_and_then_constant() -> None:
     config = TrainingConfig(learning_rate=5e-7, warmup_steps=5)
     rates = [learning_rate(config, step) for step in range(7)]
     assert rates == pytest.approx([1e-7, 2e-7, 3e-7, 4e-7, 5e-7, 5e-7, 5e-7])
+
+
+def test_a_linear_schedule_falls_after_the_warm_up_and_would_reach_zero_after_the_last_update() -> None:
+    config = TrainingConfig(learning_rate=8.0, warmup_steps=2, schedule="linear", schedule_steps=10)
+    rates = [learning_rate(config, step) for step in range(12)]
+    assert rates == pytest.approx([4, 8, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0])
+    run = Config(run=RunConfig(steps=12), training=TrainingConfig(schedule="linear"))
+    assert training_of(run).schedule_steps == 12
+    assert training_of(change(run, training=config)).schedule_steps == 10
+
+
+def test_muon_moves_every_direction_of_a_hidden_matrix_alike_and_leaves_the_rest_to_adamw() -> None:
+    trainer = Trainer(tiny_model("llama"), None, change(CONFIG, optimizer="muon", weight_decay=0.0))
+    before = {name: weight.detach().clone() for name, weight in trainer.optimizer.weights.items()}
+    chance = torch.Generator().manual_seed(0)
+    for weight in trainer.optimizer.weights.values():
+        weight.grad = torch.randn(weight.shape, generator=chance, dtype=weight.dtype)
+    trainer.optimizer.step(1e-3)
+    hidden = set(hidden_matrices(trainer.model))
+    assert any("up_proj" in name for name in hidden)
+    assert not any("embed" in name or "lm_head" in name or "norm" in name for name in hidden)
+    for name, weight in trainer.optimizer.weights.items():
+        moved = before[name] - weight.detach()
+        if name in hidden:
+            # Orthogonal times 0.2 √(larger side): the root mean square of AdamW's first step. Five rounds of
+            # Newton-Schulz leave singular values between about 0.7 and 1.2.
+            directions = torch.linalg.svdvals(moved.double()) / (1e-3 * 0.2 * max(weight.shape) ** 0.5)
+            assert directions.min() > 0.5, name
+            assert directions.max() < 1.3, name
+        else:
+            assert torch.allclose(moved.abs(), torch.full_like(moved, 1e-3), atol=1e-5), name
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"optimizer": "muon", "lora_rank": 2}, "Muon is for whole matrices"),
+        ({"schedule": "linear"}, "training.schedule_steps = 0"),
+    ],
+)
+def test_settings_that_no_optimiser_can_follow_are_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        Trainer(tiny_model("llama"), None, change(CONFIG, **settings))
 
 
 def test_decay_falls_on_matrices_only() -> None:

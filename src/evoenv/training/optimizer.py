@@ -1,34 +1,70 @@
-"""AdamW with warm-up, clipping and, for half-precision weights, full-precision masters.
+"""AdamW or Muon with a schedule, clipping and, for half-precision weights, full-precision masters.
 
 - *Decay* falls on matrices (embeddings included) and not on norm gains and biases: pulling a gain towards zero
   regularises nothing. verl decays all; at 5e-7 × 0.1 a step the two cannot be told apart.
 - *Gains* may learn faster (`gain_rate`): AdamW moves every weight by about the rate whatever its size, and gains, few
   and large, carry what all tokens have in common, such as how sure the model is.
 - *Warm-up* is linear: update k of w has k/w of the learning rate, so the first one already learns (verl starts at 0).
-- *Muon*, if asked for (warm starts from nothing), steps the hidden matrices: their momentum is orthogonalised, which
-  learns more from each token than AdamW does; embeddings, norms and the output layer stay with AdamW.
+  After it the rate stays, or falls linearly: the last of n updates has 1/(n − w) of it.
+- *Muon*, if asked for, steps the hidden matrices: their momentum is orthogonalised, so that a step moves all directions
+  alike, not mostly those of the noisiest entries; embeddings, norms and the output layer stay with AdamW.
 - *Masters*: at a learning rate of 5e-7 a bfloat16 weight would round every update away, so such weights are
   stepped, and their gradients summed, in float32 copies.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from evoenv.config import TrainingConfig
-from evoenv.errors import ModelError
+from evoenv.errors import ConfigError, ModelError
 
 HALF = (torch.bfloat16, torch.float16)
+MUON_STATE = "momentum_buffer"
+"""What Muon remembers of a matrix; AdamW remembers other things."""
 
 
 def learning_rate(config: TrainingConfig, step: int) -> float:
     """Return the rate of the update that follows `step` finished ones."""
-    if config.warmup_steps <= 0:
+    warmup = max(0, config.warmup_steps)
+    if step < warmup:
+        return config.learning_rate * (step + 1) / warmup
+    if config.schedule == "constant":
         return config.learning_rate
-    return config.learning_rate * min(1.0, (step + 1) / config.warmup_steps)
+    falling = max(1, config.schedule_steps - warmup)
+    return config.learning_rate * min(1.0, max(0.0, (config.schedule_steps - step) / falling))
+
+
+def check_optimizer_config(config: TrainingConfig) -> None:
+    """Refuse settings that no optimiser can follow."""
+    if not 0 <= config.gain_rate < math.inf:
+        raise ConfigError(f"training.gain_rate = {config.gain_rate}: expected a multiple of the rate, 0 or more.")
+    if config.optimizer == "muon" and config.lora_rank > 0:
+        raise ConfigError(
+            f'training.optimizer = "muon" with training.lora_rank = {config.lora_rank}: Muon is for whole matrices, '
+            'not for their low-rank parts; use "adamw", or set training.lora_rank=0.'
+        )
+    if config.schedule == "linear" and config.schedule_steps <= 0:
+        raise ConfigError(
+            f'training.schedule = "linear" with training.schedule_steps = {config.schedule_steps}: expected the number '
+            "of updates that it is made for; a run takes run.steps."
+        )
+
+
+def hidden_matrices(model: Any) -> list[str]:
+    """Return the names of the trainable matrices between embedding and output layer."""
+    outer = {id(weight) for layer in (model.get_input_embeddings(), model.get_output_embeddings()) if layer is not None
+             for weight in layer.parameters()}  # fmt: skip
+    return [
+        name
+        for name, weight in model.named_parameters()
+        if weight.requires_grad and weight.ndim == 2 and id(weight) not in outer
+    ]
 
 
 class Optimizer:
@@ -125,11 +161,18 @@ class Optimizer:
     def check(self, tensors: Mapping[str, Tensor]) -> None:
         """Refuse a state of other weights than these."""
         for key, value in tensors.items():
-            stepped = self._stepped.get(key.partition(":")[2])
+            kind, _, name = key.partition(":")
+            stepped = self._stepped.get(name)
             if stepped is None or (value.ndim and value.shape != stepped.shape):
                 raise ModelError(
                     f"the checkpoint's optimiser has {key} of shape {tuple(value.shape)}, which this model does not; "
                     "resume with the model and LoRA settings that the checkpoint was written with."
+                )
+            if kind != "master" and (kind == MUON_STATE) != isinstance(self._stepper_of(stepped), torch.optim.Muon):
+                written = "muon" if kind == MUON_STATE else "adamw"
+                raise ModelError(
+                    f"the checkpoint's optimiser has {key}, which is {written}'s, and training.optimizer is another; "
+                    f'resume with training.optimizer = "{written}".'
                 )
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:

@@ -29,7 +29,7 @@ from evoenv.training.allocator import return_large_blocks
 from evoenv.training.batching import check_vocabulary, needs_checkpointing
 from evoenv.training.logprobs import LogprobScorer, MicroBatch, token_logprobs
 from evoenv.training.loss import check_loss_config, weighted_loss
-from evoenv.training.optimizer import Optimizer, learning_rate
+from evoenv.training.optimizer import Optimizer, check_optimizer_config, hidden_matrices, learning_rate
 from evoenv.training.tally import Tally, TokenColumns
 
 logger = logging.getLogger(__name__)
@@ -58,8 +58,7 @@ class Trainer:
         check_loss_config(config)
         if config.micro_batch_tokens < 1:
             raise ConfigError(f"training.micro_batch_tokens = {config.micro_batch_tokens}: expected 1 or more.")
-        if not 0 <= config.gain_rate < math.inf:
-            raise ConfigError(f"training.gain_rate = {config.gain_rate}: expected a multiple of the rate, 0 or more.")
+        check_optimizer_config(config)
         self.tokenizer = tokenizer
         self.config = config
         self.step = 0
@@ -76,7 +75,8 @@ class Trainer:
         if config.kl > 0 and not self.lora:
             frozen = copy.deepcopy(model).requires_grad_(False).eval()
             self.reference = LogprobScorer(frozen, share_prompts=config.share_prompts, like=self.scorer)
-        self.optimizer = Optimizer(self.model, config)
+        muon = hidden_matrices(self.model) if config.optimizer == "muon" else ()
+        self.optimizer = Optimizer(self.model, config, muon=muon)
         if self.scorer.supports_checkpointing:
             # It takes effect in training mode only, which `_accumulate` chooses for each micro-batch.
             self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})

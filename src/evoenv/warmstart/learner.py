@@ -21,7 +21,7 @@ from evoenv.training import checkpoints
 from evoenv.training.allocator import return_large_blocks
 from evoenv.training.batching import needs_checkpointing
 from evoenv.training.logprobs import LogprobScorer, MicroBatch, token_logprobs
-from evoenv.training.optimizer import Optimizer
+from evoenv.training.optimizer import Optimizer, hidden_matrices
 from evoenv.training.update import ADAPTER, OPTIMIZER, WEIGHTS, silence_dropout, with_lora
 from evoenv.warmstart.recipe import LearningRecipe
 
@@ -36,17 +36,6 @@ def rate_at(recipe: LearningRecipe, tokens: int) -> float:
     fall = (done - recipe.warmup) / max(1e-9, 1 - recipe.warmup)
     height = recipe.final_rate + (1 - recipe.final_rate) * (1 + math.cos(math.pi * fall)) / 2
     return recipe.learning_rate * height
-
-
-def hidden_matrices(model: Any) -> list[str]:
-    """Return the names of the trainable matrices between embedding and output layer."""
-    outer = {id(weight) for layer in (model.get_input_embeddings(), model.get_output_embeddings()) if layer is not None
-             for weight in layer.parameters()}  # fmt: skip
-    return [
-        name
-        for name, weight in model.named_parameters()
-        if weight.requires_grad and weight.ndim == 2 and id(weight) not in outer
-    ]
 
 
 class SupervisedLearner:
