@@ -39,7 +39,7 @@ from evoenv.comparison.plan import (
     write_plan,
 )
 from evoenv.comparison.series import ComparedRun, from_csv, read_runs, to_csv
-from evoenv.comparison.table import lines_of, mean_of, share, to_markdown, write_results
+from evoenv.comparison.table import averages_of, lines_of, mean_of, share, to_markdown, write_results
 from evoenv.config import load_config, to_mapping
 from evoenv.corpus import Author, break_program, read_environment
 from evoenv.engines.checkpoints import FOLDER
@@ -146,6 +146,36 @@ def test_the_table_pairs_differences_to_untrained_by_seed() -> None:
     assert "| fixed | 2 | 20 | 2,000 | 60.0% ± 127.1 | +35.0 ± 127.1 | 48.8% ± 0.0 |" in page
     assert "| untrained | 2 | 0 | 0 | 25.0% | – | – |" in page
     assert "The model before training: 25.0%, 95% interval 20.0% to 31.0%" in page
+
+
+def test_the_average_over_suites_and_its_gain_stand_beside_them() -> None:
+    plan = some_plan("untrained", "fixed", suites=("held", "far"))
+
+    def with_far(run: ComparedRun, start: float, end: float) -> ComparedRun:
+        rows = [dict(row) for row in run.rows]
+        rows[0]["accuracy:far"], rows[-1]["accuracy:far"] = start, end
+        return ComparedRun(run.curriculum, run.seed, tuple(rows))
+
+    runs = [with_far(some_run("untrained", 0, 0.25), 0.15, 0.15), with_far(some_run("untrained", 1, 0.25), 0.15, 0.15),
+            with_far(some_run("fixed", 0, 0.5), 0.15, 0.3), with_far(some_run("fixed", 1, 0.7), 0.15, 0.1)]  # fmt: skip
+    untrained, fixed = averages_of(plan, runs)
+    assert (untrained.suite, untrained.difference) == ("Avg", None)
+    assert untrained.final.mean == pytest.approx(0.2)  # (0.25 + 0.15) / 2
+    assert fixed.start.mean == pytest.approx(0.2)
+    # seed 0: (0.5 + 0.3) / 2 = 0.4; seed 1: (0.7 + 0.1) / 2 = 0.4; the middle of the run, without `far`, does not count
+    assert (fixed.final.mean, fixed.final.half, fixed.best.mean) == (
+        pytest.approx(0.4),
+        pytest.approx(0),
+        fixed.final.mean,
+    )
+    assert fixed.difference is not None
+    assert fixed.difference.mean == pytest.approx(0.2)
+    page = to_markdown(plan, lines_of(plan, runs), {}, [untrained, fixed])
+    assert "| curriculum | held | far | Avg | Avg Δ |" in page
+    assert "| untrained | 25.0 | 15.0 | 20.0 | – |" in page
+    assert "| fixed | 60.0 ± 127.1 | 20.0 ± 127.1 | 40.0" in page
+    assert "| +20.0" in page
+    assert averages_of(some_plan("fixed"), [some_run("fixed", 0, 0.5)]) == [], "of one suite there is no average"
 
 
 def test_without_an_untrained_run_there_is_no_difference() -> None:

@@ -32,9 +32,15 @@ from evoenv.comparison.plan import (
 )
 from evoenv.comparison.table import write_results
 from evoenv.errors import InputError
+from evoenv.evaluation.protocol import load_protocol
 from evoenv.wording import duration, plural
 
 DEFAULT_PRESET = "nano"
+UNSAID = SuiteSettings(suites=())
+"""How suites are asked without a flag."""
+SUITE_FLAGS = (
+    "samples", "temperature", "top_p", "max_tokens", "limit", "difficulties", "instances", "programs",
+)  # fmt: skip
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -70,24 +76,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--suite",
         dest="suites",
         action="append",
-        required=True,
+        default=[],
         metavar="S",
         help="held-out: corpus:held-out, seeds, run:DIR, a file or folder of environments, or a JSONL file of "
         "problems; may be repeated",
     )
-    parser.add_argument("--eval-every", type=int, default=0, metavar="N", help="evaluate every N steps as well")
     parser.add_argument(
-        "--difficulties", default="0,1,2", metavar="L", help="levels of the suite's instances, as 0,1,2 or 0-3"
+        "--protocol",
+        metavar="P",
+        help="instead of suites and how they are asked: `paper`, `paper-ablation`, or a TOML file of your own",
     )
-    parser.add_argument("--instances", type=int, default=4, metavar="N", help="instances per environment and level")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="where a protocol's benchmark files are (data)")
+    parser.add_argument("--eval-every", type=int, default=0, metavar="N", help="evaluate every N steps as well")
+    levels = ",".join(map(str, UNSAID.difficulties))
+    parser.add_argument("--difficulties", metavar="L", help=f"levels of the suite's instances, as 0-3 ({levels})")
+    parser.add_argument(
+        "--instances", type=int, metavar="N", help=f"instances per environment and level ({UNSAID.instances})"
+    )
     parser.add_argument("--programs", type=int, metavar="N", help="corpus programs in all (one of every family)")
-    parser.add_argument("--samples", type=int, default=4, metavar="K", help="responses per instance")
-    parser.add_argument("--temperature", type=float, default=0.6, metavar="T", help="of the evaluation")
-    parser.add_argument("--top-p", type=float, default=0.95, metavar="P", help="of the evaluation")
+    parser.add_argument("--limit", type=int, metavar="N", help="of a benchmark file, the first N problems (all)")
+    parser.add_argument("--samples", type=int, metavar="K", help=f"responses per instance ({UNSAID.samples})")
+    parser.add_argument("--temperature", type=float, metavar="T", help=f"of the evaluation ({UNSAID.temperature:g})")
+    parser.add_argument("--top-p", type=float, metavar="P", help=f"of the evaluation ({UNSAID.top_p:g})")
     parser.add_argument(
         "--max-tokens", type=int, metavar="N", help="of a response in the evaluation (solver.max_tokens)"
     )
-    parser.add_argument("--suite-seed", type=int, default=0, metavar="N", help="chooses instances and samples")
+    parser.add_argument("--suite-seed", type=int, metavar="N", help=f"chooses instances and samples ({UNSAID.seed})")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time, each on one core if N > 1")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="the comparison's directory")
     parser.add_argument("--json", action="store_true", help="the results as one JSON document on stdout")
@@ -132,31 +146,42 @@ def read_flags(arguments: argparse.Namespace) -> ComparisonPlan:
         preset=driving.preset_of(arguments, DEFAULT_PRESET), file=arguments.config, defaults=own,
         overrides=arguments.overrides,
         steps=arguments.steps or 0, tokens=arguments.tokens or 0, eval_every=arguments.eval_every,
-        evaluation=SuiteSettings(
-            suites=tuple(arguments.suites),
-            difficulties=parse_levels(arguments.difficulties),
-            instances=arguments.instances,
-            programs=arguments.programs,
-            samples=arguments.samples,
-            temperature=arguments.temperature,
-            top_p=arguments.top_p,
-            max_tokens=arguments.max_tokens or 0,
-            seed=arguments.suite_seed,
-        ),
+        evaluation=suites_of(arguments),
         allow_degraded=arguments.allow_degraded,
     )  # fmt: skip
 
 
+def suites_of(arguments: argparse.Namespace) -> SuiteSettings:
+    """The suites and how they are asked, by a protocol or by flags; flags that were given change a protocol."""
+    given = {flag: value for flag in SUITE_FLAGS if (value := getattr(arguments, flag)) is not None}
+    if "difficulties" in given:
+        given["difficulties"] = parse_levels(given["difficulties"])
+    if arguments.suite_seed is not None:
+        given["seed"] = arguments.suite_seed
+    if arguments.protocol is not None:
+        if arguments.suites:
+            raise InputError("--protocol has its own suites; leave --suite out, or write a protocol of your own")
+        protocol = load_protocol(arguments.protocol, data=arguments.data, changes=given)
+        return SuiteSettings(suites=tuple(plan.name for plan in protocol.suites), protocol=protocol)
+    if arguments.data is not None:
+        raise InputError("--data is where the files of a --protocol are; a --suite names its file")
+    if not arguments.suites:
+        raise InputError("compare needs --suite S (corpus:held-out, seeds, a folder, a JSONL file), or --protocol P")
+    return SuiteSettings(suites=tuple(arguments.suites), **{"max_tokens": 0, **given})
+
+
 def check_flags(arguments: argparse.Namespace) -> None:
     at_least = {"--steps": 1, "--tokens": 1, "--eval-every": 0, "--instances": 1, "--programs": 1, "--samples": 1,
-                "--max-tokens": 1, "--jobs": 1}  # fmt: skip
+                "--max-tokens": 1, "--limit": 1, "--jobs": 1}  # fmt: skip
     for flag, least in at_least.items():
         value = getattr(arguments, flag[2:].replace("-", "_"))
         if value is not None and value < least:
             raise InputError(f"{flag} is {value}; expected {least} or more")
-    if not 0 <= arguments.temperature <= 10 or not 0 < arguments.top_p <= 1:
+    temperature = UNSAID.temperature if arguments.temperature is None else arguments.temperature
+    top_p = UNSAID.top_p if arguments.top_p is None else arguments.top_p
+    if not 0 <= temperature <= 10 or not 0 < top_p <= 1:
         raise InputError(
-            f"--temperature is {arguments.temperature:g} and --top-p is {arguments.top_p:g}; "
+            f"--temperature is {temperature:g} and --top-p is {top_p:g}; "
             "expected a temperature from 0 on and a share above 0 and at most 1"
         )
     if len(set(arguments.suites)) < len(arguments.suites):

@@ -15,14 +15,24 @@ from evoenv.cli import driving
 from evoenv.cli.common import console, parse_levels, print_json
 from evoenv.cli.eval_view import ProgressBar, show
 from evoenv.cli.warm_view import ability_rows, compose, open_bar
-from evoenv.durable import write_document, write_lines
+from evoenv.durable import write_bytes, write_document, write_lines
 from evoenv.errors import InputError, StoreError
-from evoenv.evaluation import Evaluation, Fields, Suite, find_suite
+from evoenv.evaluation import Evaluation
 from evoenv.evaluation.convert import convert
 from evoenv.evaluation.naming import results_name
+from evoenv.evaluation.protocol import Protocol, SuitePlan, check_protocol, load_protocol, open_suites
+from evoenv.evaluation.scoreboard import Scoreboard
 from evoenv.evaluation.sitting import open_sitting
 from evoenv.evaluation.subject import Subject, enter_in_run, model_subject, run_subject
 from evoenv.warmstart.measuring import open_abilities
+
+UNSAID = SuitePlan(name="", suite="")
+"""How a suite is asked without a flag."""
+SUITE_FLAGS = (
+    "samples", "temperature", "top_p", "max_tokens", "limit", "difficulties", "instances", "programs", "per_family",
+    "problem_field", "answer_field", "id_field",
+)  # fmt: skip
+"""Flags that are settings of a suite: without one, the protocol's hold, or UNSAID."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,23 +61,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "says so), on the corpus of a warm start's recipe (nano, laptop, or a file)",
     )  # fmt: skip
     what.add_argument(
-        "--difficulties", default="0,1,2", metavar="L", help="levels of environments, as 0,1,2 or 0-3 (%(default)s)"
-    )
-    what.add_argument("--instances", type=int, default=4, metavar="N", help="per environment and level (%(default)s)")
+        "--protocol", metavar="P",
+        help="instead of suites: `paper` (the eight benchmarks of the paper's main table), `paper-ablation`, or a TOML "
+        "file of your own; other flags change it for all of its suites",
+    )  # fmt: skip
+    what.add_argument("--data", type=Path, metavar="DIR", help="where a protocol's benchmark files are (data)")
+    levels = ",".join(map(str, UNSAID.difficulties))
+    what.add_argument("--difficulties", metavar="L", help=f"levels of environments, as 0,1,2 or 0-3 ({levels})")
+    what.add_argument("--instances", type=int, metavar="N", help=f"per environment and level ({UNSAID.instances})")
     what.add_argument("--programs", type=int, metavar="N", help="corpus programs in all (one of every family)")
-    what.add_argument(
-        "--per-family", type=int, metavar="N", help="corpus programs per family (1, unless --programs is given)"
-    )
+    what.add_argument("--per-family", type=int, metavar="N", help="corpus programs per family (1, without --programs)")
     what.add_argument("--limit", type=int, metavar="N", help="of a benchmark file, the first N problems (all)")
-    what.add_argument("--problem-field", default="problem", metavar="F", help="of a benchmark file (%(default)s)")
-    what.add_argument("--answer-field", default="answer", metavar="F", help="of a benchmark file (%(default)s)")
-    what.add_argument("--id-field", default="id", metavar="F", help="of a benchmark file (%(default)s)")
-    what.add_argument("--seed", type=int, default=0, help="of instances, samples and intervals (%(default)s)")
+    for field in ("problem_field", "answer_field", "id_field"):
+        flag = f"--{field.replace('_', '-')}"
+        what.add_argument(flag, metavar="F", help=f"of a benchmark file ({getattr(UNSAID, field)})")
+    what.add_argument("--seed", type=int, help="of instances, samples and intervals (0)")
     how = parser.add_argument_group("sampling")
-    how.add_argument("--samples", type=int, default=1, metavar="K", help="per problem (%(default)s; the paper: 16)")
-    how.add_argument("--temperature", type=float, default=0.6, metavar="T", help="(%(default)s)")
-    how.add_argument("--top-p", type=float, default=0.95, metavar="P", help="(%(default)s)")
-    how.add_argument("--max-tokens", type=int, default=2048, metavar="N", help="per response (%(default)s)")
+    how.add_argument("--samples", type=int, metavar="K", help=f"per problem ({UNSAID.samples}; the paper: 16)")
+    how.add_argument("--temperature", type=float, metavar="T", help=f"({UNSAID.temperature:g})")
+    how.add_argument("--top-p", type=float, metavar="P", help=f"({UNSAID.top_p:g})")
+    how.add_argument("--max-tokens", type=int, metavar="N", help=f"per response ({UNSAID.max_tokens})")
     parser.add_argument(
         "-o",
         "--output",
@@ -122,11 +135,9 @@ def run(arguments: argparse.Namespace) -> int:
         if ignored := [flag for flag, (name, value) in defaults.items() if getattr(arguments, name) != value]:
             raise InputError(f"--abilities measures what its recipe says; leave {', '.join(ignored)} out")
         return run_abilities(arguments)
-    if not arguments.suites:
-        raise InputError("eval needs --suite S: seeds, corpus:held-out, run:DIR, a folder, or a JSONL file of problems")
-    check_sampling(arguments)
     require_packages("numpy")
-    suites = find_suites(arguments)
+    protocol = protocol_of(arguments)
+    suites = open_suites(protocol, allow_degraded=arguments.allow_degraded)
     subject = subject_of(arguments)
     folder = arguments.output or subject.folder
     screen = console(stderr=True)
@@ -134,16 +145,16 @@ def run(arguments: argparse.Namespace) -> int:
     evaluations: list[Evaluation] = []
     with (
         driving.logged(screen),
-        open_sitting(subject, suites.values(), allow_degraded=arguments.allow_degraded) as sitting,
+        open_sitting(subject, suites, allow_degraded=arguments.allow_degraded) as sitting,
     ):
-        for text, suite in suites.items():
-            results = folder / f"{results_name(text)}.jsonl"
-            with ProgressBar(screen, text) as progress:
+        for plan, suite in zip(protocol.suites, suites, strict=True):
+            results = folder / f"{results_name(plan.name)}.jsonl"
+            with ProgressBar(screen, plan.name) as progress:
                 try:
                     evaluation = sitting.evaluate(
                         suite,
-                        samples=arguments.samples, temperature=arguments.temperature, top_p=arguments.top_p,
-                        max_tokens=arguments.max_tokens, results=results, progress=progress,
+                        samples=plan.samples, temperature=plan.temperature, top_p=plan.top_p,
+                        max_tokens=plan.max_tokens, results=results, progress=progress,
                     )  # fmt: skip
                 except KeyboardInterrupt:
                     progress.stop()
@@ -163,11 +174,40 @@ def run(arguments: argparse.Namespace) -> int:
                     f"the accuracy was not entered in the run ({error}); when it is free, the same command enters it",
                     markup=False, soft_wrap=True,
                 )  # fmt: skip
+    document = {"model": subject.label, "output": str(folder), "suites": documents}
+    table = Scoreboard(protocol, evaluations) if arguments.protocol else None
+    if table is not None:
+        document |= table.to_json()
+        write_document(folder / f"protocol-{protocol.name}.json", {"model": subject.label, **table.to_json()})
+        write_bytes(folder / f"protocol-{protocol.name}.md", table.to_markdown(subject.label).encode())
     if arguments.json:
-        print_json({"model": subject.label, "output": str(folder), "suites": documents})
+        print_json(document)
     else:
-        show(subject.label, folder, evaluations)
+        show(subject.label, folder, evaluations, table)
     return 0
+
+
+def protocol_of(arguments: argparse.Namespace) -> Protocol:
+    """The suites that the flags name, and how each is asked."""
+    changes = {flag: value for flag in SUITE_FLAGS if (value := getattr(arguments, flag)) is not None}
+    if "difficulties" in changes:
+        changes["difficulties"] = parse_levels(changes["difficulties"])
+    if arguments.protocol is not None:
+        if arguments.suites:
+            raise InputError("--protocol has its own suites; leave --suite out, or write a protocol of your own")
+        seed = {} if arguments.seed is None else {"seed": arguments.seed}
+        return load_protocol(arguments.protocol, data=arguments.data, changes=changes | seed)
+    if arguments.data is not None:
+        raise InputError("--data is where the files of a --protocol are; a --suite names its file")
+    if not arguments.suites:
+        raise InputError(
+            "eval needs --suite S (seeds, corpus:held-out, run:DIR, a folder, or a JSONL file of problems), "
+            "or --protocol P"
+        )
+    plans = tuple(SuitePlan(name=text, suite=text, **changes) for text in dict.fromkeys(arguments.suites))
+    protocol = Protocol(name="suites", suites=plans, seed=arguments.seed or 0)
+    check_protocol(protocol, flags=True)
+    return protocol
 
 
 def subject_of(arguments: argparse.Namespace) -> Subject:
@@ -205,43 +245,6 @@ def run_abilities(arguments: argparse.Namespace) -> int:
         table.add_row(name, value)
     console().print(table)
     return 0
-
-
-def check_sampling(arguments: argparse.Namespace) -> None:
-    wrong = ""
-    if arguments.samples < 1:
-        wrong = f"--samples is {arguments.samples}; expected 1 or more"
-    elif not arguments.temperature >= 0 or arguments.temperature == float("inf"):
-        wrong = f"--temperature is {arguments.temperature}; expected 0 or more"
-    elif not 0 < arguments.top_p <= 1:
-        wrong = f"--top-p is {arguments.top_p}; expected more than 0 and at most 1"
-    elif arguments.max_tokens < 1:
-        wrong = f"--max-tokens is {arguments.max_tokens}; expected 1 or more"
-    elif arguments.temperature == 0 and arguments.samples > 1:
-        wrong = f"--temperature 0 gives the same response {arguments.samples} times; use --samples 1, or a temperature"
-    if wrong:
-        raise InputError(wrong)
-
-
-def find_suites(arguments: argparse.Namespace) -> dict[str, Suite]:
-    """Find the suites by their words; what one of them lacks is said before a model is loaded."""
-    fields = Fields(arguments.problem_field, arguments.answer_field, arguments.id_field)
-    levels = parse_levels(arguments.difficulties)
-    suites: dict[str, Suite] = {}
-    for text in dict.fromkeys(arguments.suites):
-        of_corpus = text.startswith("corpus:")
-        suites[text] = find_suite(
-            text,
-            difficulties=levels,
-            instances=arguments.instances,
-            seed=arguments.seed,
-            programs=arguments.programs if of_corpus else None,
-            per_family=arguments.per_family if of_corpus else None,
-            fields=fields,
-            limit=arguments.limit,
-            allow_degraded=arguments.allow_degraded,
-        )
-    return suites
 
 
 # --------------------------------------------------------------------------- converting

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from evoenv.cli.common import console, visible
 from evoenv.evaluation import Evaluation
+from evoenv.evaluation.scoreboard import Scoreboard
 
 ENVIRONMENTS_SHOWN = 40
 
@@ -44,7 +45,8 @@ class ProgressBar:
         self._bar.stop()
 
 
-def show(label: str, folder: Path, evaluations: list[Evaluation]) -> None:
+def show(label: str, folder: Path, evaluations: list[Evaluation], scoreboard: Scoreboard | None = None) -> None:
+    """Show what an evaluation came to; with a `scoreboard`, the mean over its suites as well."""
     screen = console()
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("suite", overflow="fold")
@@ -60,6 +62,14 @@ def show(label: str, folder: Path, evaluations: list[Evaluation]) -> None:
             f"{item.mean_score.mean:.3f}",
             f"{item.format_failures:.1%}",
             f"{item.truncated:.1%}",
+        )
+    if scoreboard is not None:
+        mean = scoreboard.average
+        table.add_row(
+            Text("Avg", "bold"),
+            f"{sum(bool(item.items) for item in evaluations)} suites",
+            Text(f"{mean.mean:.3f} ({mean.low:.3f}–{mean.high:.3f})", "bold"),
+            *["–"] * 4,
         )
     screen.print(Text(visible(label), "bold"), soft_wrap=True)
     screen.print(table)

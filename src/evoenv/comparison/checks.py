@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.util
 
 from evoenv.comparison.plan import ComparisonPlan, config_of
-from evoenv.comparison.single import build_suites
 from evoenv.errors import InputError
+from evoenv.evaluation.protocol import open_suites
 from evoenv.models.resolve import resolve_model
 from evoenv.run import check_trainable
 
@@ -16,7 +16,7 @@ def check_plan(plan: ComparisonPlan) -> None:
     first = {run.curriculum: run for run in reversed(plan.runs)}
     for run in first.values():
         check_trainable(config_of(run))
-    build_suites(plan.evaluation, allow_degraded=plan.allow_degraded)
+    open_suites(plan.evaluation.plans, allow_degraded=plan.allow_degraded)
     resolve_model(plan.model)
 
 

@@ -13,6 +13,7 @@ import msgspec
 from evoenv.config import Config, load_config, to_mapping
 from evoenv.durable import write_bytes
 from evoenv.errors import InputError
+from evoenv.evaluation.protocol import Protocol, SuitePlan
 from evoenv.settings import run_config
 
 PLAN, RUNS, START, DONE, LOG, SERIES = "plan.json", "runs", "start", "done.json", "log.txt", "series.csv"
@@ -49,11 +50,30 @@ class SuiteSettings(msgspec.Struct, frozen=True, kw_only=True):
     instances: int = 4
     programs: int | None = None
     """Corpus programs in all; None: one of every family."""
+    limit: int | None = None
+    """Of a benchmark file, the first N problems."""
     samples: int = 4
     temperature: float = 0.6
     top_p: float = 0.95
     max_tokens: int = 1024
     seed: int = 0
+    protocol: Protocol | None = None
+    """How each suite is asked, if not all alike; `suites` are its columns then."""
+
+    @property
+    def plans(self) -> Protocol:
+        """Every suite with how it is asked."""
+        if self.protocol is not None:
+            return self.protocol
+        plans = tuple(
+            SuitePlan(
+                name=text, suite=text, samples=self.samples, temperature=self.temperature, top_p=self.top_p,
+                max_tokens=self.max_tokens, difficulties=self.difficulties, instances=self.instances,
+                programs=self.programs, limit=self.limit,
+            )
+            for text in self.suites
+        )  # fmt: skip
+        return Protocol(name="suites", suites=plans, seed=self.seed)
 
 
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True):

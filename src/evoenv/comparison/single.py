@@ -25,7 +25,6 @@ from evoenv.comparison.plan import (
     START,
     ComparisonPlan,
     RunPlan,
-    SuiteSettings,
     config_of,
     read_plan,
     run_directory,
@@ -35,7 +34,8 @@ from evoenv.comparison.series import ComparedRun, series, to_csv
 from evoenv.config import Config
 from evoenv.durable import write_bytes
 from evoenv.errors import EvoEnvError, InputError
-from evoenv.evaluation import Evaluation, Suite, evaluate, find_suite
+from evoenv.evaluation import Evaluation, Suite, evaluate
+from evoenv.evaluation.protocol import open_suites
 from evoenv.ports import Policy
 from evoenv.run import advance, create, prepare, reopen
 from evoenv.sandbox.host import Sandbox
@@ -124,7 +124,7 @@ class _Session:
     @property
     def suites(self) -> list[Suite]:
         if self._suites is None:
-            self._suites = build_suites(self.plan.evaluation, allow_degraded=self.plan.allow_degraded)
+            self._suites = open_suites(self.plan.evaluation.plans, allow_degraded=self.plan.allow_degraded)
         return self._suites
 
     def instances(self, source: str, seeds: Any, difficulty: int) -> Any:
@@ -157,31 +157,16 @@ class _Session:
         return found
 
     def _evaluate(self, index: int) -> Evaluation:
-        settings, suite = self.plan.evaluation, self.suites[index]
+        asked, suite = self.plan.evaluation.plans.suites[index], self.suites[index]
         return evaluate(
             self.policy,
             self.sandbox_with(suite.modules),
             suite,
-            samples=settings.samples,
-            temperature=settings.temperature,
-            top_p=settings.top_p,
-            max_tokens=settings.max_tokens,
+            samples=asked.samples,
+            temperature=asked.temperature,
+            top_p=asked.top_p,
+            max_tokens=asked.max_tokens,
         )
-
-
-def build_suites(settings: SuiteSettings, *, allow_degraded: bool = False) -> list[Suite]:
-    """Every suite by its name, as `evoenv eval` takes them."""
-    return [
-        find_suite(
-            name,
-            difficulties=settings.difficulties,
-            instances=settings.instances,
-            seed=settings.seed,
-            programs=settings.programs if name.startswith("corpus:") else None,
-            allow_degraded=allow_degraded,
-        )
-        for name in settings.suites
-    ]
 
 
 def summary_of(evaluation: Evaluation) -> dict[str, Any]:

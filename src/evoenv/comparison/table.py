@@ -32,6 +32,10 @@ SHARED = (
 )
 
 
+AVERAGE = "Avg"
+"""The column of the mean over all suites."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mean:
     """A mean over random seeds; `half` is half the width of its 95% interval, None if there is one seed alone."""
@@ -84,32 +88,57 @@ class Line:
 
 def lines_of(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> list[Line]:
     """The table, suite by suite, curricula in the order in which they were asked for."""
-    lines: list[Line] = []
-    for suite in plan.evaluation.suites:
-        column = ACCURACY + suite
-        finals = {(run.curriculum, run.seed): run.column(column)[-1][1] for run in runs if run.column(column)}
-        for name in plan.curricula:
-            own = [run for run in runs if run.curriculum == name and run.column(column)]
-            if own:
-                lines.append(_line(name, suite, own, finals))
+    return [line for suite in plan.evaluation.suites for line in _lines(plan, runs, suite, [ACCURACY + suite])]
+
+
+def averages_of(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> list[Line]:
+    """The mean over all suites, each with the same weight; nothing if there is one suite alone."""
+    if len(plan.evaluation.suites) < 2:
+        return []
+    return _lines(plan, runs, AVERAGE, [ACCURACY + suite for suite in plan.evaluation.suites])
+
+
+def _lines(plan: ComparisonPlan, runs: Sequence[ComparedRun], label: str, columns: Sequence[str]) -> list[Line]:
+    """One line for every curriculum, on the mean of `columns`."""
+    accuracies = {(run.curriculum, run.seed): values for run in runs if (values := _accuracies(run, columns))}
+    lines = []
+    for name in plan.curricula:
+        own = [run for run in runs if run.curriculum == name and (name, run.seed) in accuracies]
+        if own:
+            lines.append(_line(name, label, own, accuracies))
     return lines
 
 
-def _line(name: str, suite: str, own: Sequence[ComparedRun], finals: Mapping[tuple[str, int], float]) -> Line:
-    column = ACCURACY + suite
-    accuracies = [[value for _, value in run.column(column)] for run in own]
-    differences = [finals[name, run.seed] - finals[BASELINE, run.seed] for run in own if (BASELINE, run.seed) in finals]
+def _accuracies(run: ComparedRun, columns: Sequence[str]) -> list[float]:
+    """The mean of several columns at every step that has all of them."""
+    means = []
+    for row in run.rows:
+        values = [float(row[column]) for column in columns if row.get(column) is not None]
+        if len(values) == len(columns):
+            means.append(math.fsum(values) / len(values))
+    return means
+
+
+def _line(
+    name: str, label: str, own: Sequence[ComparedRun], accuracies: Mapping[tuple[str, int], Sequence[float]]
+) -> Line:
+    values = [accuracies[name, run.seed] for run in own]
+    differences = [
+        accuracies[name, run.seed][-1] - accuracies[BASELINE, run.seed][-1]
+        for run in own
+        if (BASELINE, run.seed) in accuracies
+    ]
     training = [score for run in own if (score := last_tenth(run, "train_score")) is not None]
     return Line(
         curriculum=name,
-        suite=suite,
+        suite=label,
         seeds=tuple(run.seed for run in own),
         steps=mean_of([run.rows[-1]["step"] for run in own]),
         tokens=mean_of([run.rows[-1]["tokens"] for run in own]),
-        start=mean_of([values[0] for values in accuracies]),
-        final=mean_of([values[-1] for values in accuracies]),
+        start=mean_of([numbers[0] for numbers in values]),
+        final=mean_of([numbers[-1] for numbers in values]),
         difference=mean_of(differences) if differences and name != BASELINE else None,
-        best=mean_of([max(values) for values in accuracies]),
+        best=mean_of([max(numbers) for numbers in values]),
         training=mean_of(training) if training else None,
     )
 
@@ -124,15 +153,21 @@ def last_tenth(run: ComparedRun, column: str) -> float | None:
 # --------------------------------------------------------------------------- as text
 
 
-def to_markdown(plan: ComparisonPlan, lines: Sequence[Line], start: Mapping[str, tuple[float, float, float]]) -> str:
+def to_markdown(
+    plan: ComparisonPlan,
+    lines: Sequence[Line],
+    start: Mapping[str, tuple[float, float, float]],
+    averages: Sequence[Line] = (),
+) -> str:
     """The table as a page; `start` is the untrained model's accuracy with its own interval, by suite."""
     settings = plan.evaluation
     parts = [f"Model {plan.model}, {plan.budget} per run.", ""]
     if plan.own_settings:
         own = "; ".join(f"{name}: {', '.join(settings)}" for name, settings in plan.own_settings.items())
         parts += [f"Settings of one curriculum alone: {own}.", ""]
-    for suite in settings.suites:
-        how = f"{settings.samples} samples a problem, temperature {settings.temperature:g}"
+    parts += _side_by_side(settings.suites, lines, averages)
+    for suite, asked in zip(settings.suites, settings.plans.suites, strict=True):
+        how = f"{asked.samples} samples a problem, temperature {asked.temperature:g}"
         parts += [
             f"Held-out accuracy on `{suite}`: {how}; mean over seeds ± half of the 95% interval (Student's t).",
             "",
@@ -156,6 +191,32 @@ def to_markdown(plan: ComparisonPlan, lines: Sequence[Line], start: Mapping[str,
             parts += ["", f"The model before training: {mean}, 95% interval {low} to {high} {SHARED}"]
         parts.append("")
     return "\n".join(parts)
+
+
+def _side_by_side(suites: Sequence[str], lines: Sequence[Line], averages: Sequence[Line]) -> list[str]:
+    """The paper's form of the table: a row for each curriculum, a column for each suite, their mean and its gain."""
+    if not averages:
+        return []
+    finals = {(line.curriculum, line.suite): line.final for line in lines}
+    words = (
+        "Avg: the mean over the suites, each with the same weight; Avg Δ: the same less the untrained model's, by seed."
+    )
+    parts = [
+        f"Accuracy at the end in percent. {words}",
+        "",
+        f"| curriculum | {' | '.join(suites)} | Avg | Avg Δ |",
+        "|---" * (len(suites) + 3) + "|",
+    ]
+    for line in averages:
+        gain = "–" if line.difference is None else share(line.difference, signed=True)
+        cells = [points(finals[line.curriculum, suite]) for suite in suites]
+        parts.append(f"| {' | '.join([line.curriculum, *cells, points(line.final), gain])} |")
+    return [*parts, ""]
+
+
+def points(value: Mean) -> str:
+    """`31.2 ± 4.0`: points of a hundred, without the sign of percent."""
+    return f"{100 * value.mean:.1f}" if not value.half else f"{100 * value.mean:.1f} ± {100 * value.half:.1f}"
 
 
 def share(value: Mean, *, signed: bool = False) -> str:
@@ -200,7 +261,7 @@ def read_start(directory: Path, plan: ComparisonPlan) -> dict[str, tuple[float, 
 def write_results(directory: Path, plan: ComparisonPlan) -> dict[str, Any]:
     """`table.md`, `table.csv`, `results.json`, `series.csv`, `compare.png` and `figures/`; the JSON document."""
     runs = read_runs(directory, plan)
-    lines = lines_of(plan, runs)
+    lines, averages = lines_of(plan, runs), averages_of(plan, runs)
     start = read_start(directory, plan)
     document = {
         "model": plan.model,
@@ -215,9 +276,10 @@ def write_results(directory: Path, plan: ComparisonPlan) -> dict[str, Any]:
         "missing": [run.name for run in plan.runs if not is_done(directory, plan, run)],
         "start": {suite: {"mean": mean, "low": low, "high": high} for suite, (mean, low, high) in start.items()},
         "table": [line.to_json() for line in lines],
+        "average": [line.to_json() for line in averages],
     }
-    write_bytes(directory / "table.md", to_markdown(plan, lines, start).encode())
-    write_bytes(directory / "table.csv", to_csv(lines).encode())
+    write_bytes(directory / "table.md", to_markdown(plan, lines, start, averages).encode())
+    write_bytes(directory / "table.csv", to_csv([*lines, *averages]).encode())
     write_bytes(directory / "series.csv", series_csv(runs, named=True).encode())
     write_json(directory / "results.json", document)
     if runs:

@@ -7,6 +7,7 @@ exact binomial bound over the problems takes its place.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
@@ -70,6 +71,22 @@ def estimate(scores: Sequence[Sequence[float]], *, seed: int = 0, draws: int = D
     tail = (1 - CONFIDENCE) / 2
     low, high = (float(edge) for edge in np.quantile(means, (tail, 1 - tail)))
     return Estimate(mean, min(low, mean), max(high, mean), len(rows))
+
+
+def average(estimates: Sequence[Estimate]) -> Estimate:
+    """Average the means of several suites, each with the same weight; suites without a problem do not count.
+
+    Suites are independent of each other: the distances from each mean to the ends of its interval are added as squares,
+    above and below apart, which keeps lopsided intervals lopsided. `n` is the number of problems in all.
+    """
+    cells = [estimate for estimate in estimates if estimate.n]
+    if not cells:
+        return Estimate(float("nan"), float("nan"), float("nan"), 0)
+    count = len(cells)
+    mean = math.fsum(cell.mean for cell in cells) / count
+    below = math.hypot(*(cell.mean - cell.low for cell in cells)) / count
+    above = math.hypot(*(cell.high - cell.mean for cell in cells)) / count
+    return Estimate(mean, mean - below, mean + above, sum(cell.n for cell in cells))
 
 
 def _resampled_means(rows: Sequence[Floats], rng: np.random.Generator, draws: int) -> Floats:
