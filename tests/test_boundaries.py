@@ -63,7 +63,15 @@ def calls(path: Path) -> Iterator[str]:
             yield ast.unparse(node.func)
 
 
-OPENED = ("Sandbox", "LocalPolicy", "EndpointPolicy", "ScriptedPolicy", "MiniLMEmbedder", "HashingEmbedder")
+OPENED = (
+    "Sandbox",
+    "LocalPolicy",
+    "EndpointPolicy",
+    "VerlPolicy",
+    "ScriptedPolicy",
+    "MiniLMEmbedder",
+    "HashingEmbedder",
+)
 
 
 def opens(name: str) -> bool:

@@ -17,7 +17,8 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 
 
 def test_the_presets_of_the_design_are_there_and_configs_shows_the_packaged_files() -> None:
-    assert set(preset_names()) == {"nano", "laptop", "tiny-test", "paper-4b", "paper-4b-thinking", "paper-8b"}
+    names = {"nano", "laptop", "tiny-test", "one-gpu", "paper-4b", "paper-4b-thinking", "paper-8b"}
+    assert set(preset_names()) == names
     shown = {path.name: path.read_text() for path in CONFIGS.iterdir()}
     assert set(shown) == {f"{name}.toml" for name in preset_names()}
     for name in preset_names():

@@ -75,6 +75,7 @@ def test_the_parameters_of_a_shape_are_counted_by_hand() -> None:
         ("Qwen/Qwen3-4B-Instruct-2507", 4_022_468_096),
         ("Qwen/Qwen3-4B-Thinking-2507", 4_022_468_096),
         ("nvidia/Nemotron-Cascade-8B-IFRL", 8_190_735_360),
+        ("Qwen/Qwen3-1.7B", 1_720_574_976),
         ("SmolLM2-135M-Instruct", 134_515_008),
     ],
 )
@@ -253,7 +254,7 @@ def test_a_model_that_cannot_fit_is_refused_before_anything_is_loaded_or_fetched
 
     monkeypatch.setattr("evoenv.models.resolve.resolve_model", fetched)
     monkeypatch.setattr(devices, "host_memory", lambda: 24 * GB)
-    config = load_config(preset("paper-4b"), overrides=["model.device=cpu"])
+    config = load_config(preset("paper-4b"), overrides=["model.device=cpu", "engine.name=local"])
     words = r"Qwen3-4B-Instruct-2507 needs at least 8\d\.\d GB to be trained .* this machine has 24\.0 GB"
     with pytest.raises(ConfigError, match=words), assembly.open_ports(config, learns=True):
         pass
@@ -322,3 +323,12 @@ def test_doctor_says_that_a_small_preset_fits(capsys: pytest.CaptureFixture[str]
 def test_doctor_refuses_what_makes_no_sense(options: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", *options]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_shares_that_do_not_fit_a_device_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "find_device", lambda _: Device("gpu", "a card", 24 * GB))
+    config = load_config(preset("paper-4b"), overrides=["engine.devices_per_node=2"])
+    # weights, reference, gradients and AdamW take 20 bytes a parameter: 37.5 GB on each of two devices, and libraries
+    with pytest.raises(ConfigError, match=r"needs at least 39\.\d GB of each of 2 devices .* this GPU has 24\.0 GB"):
+        assembly.check_memory(config, learns=True)
+    assembly.check_memory(load_config(preset("paper-4b")), learns=True)

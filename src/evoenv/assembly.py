@@ -22,10 +22,12 @@ import msgspec
 from evoenv.config import Config, TrainingConfig, load_config
 from evoenv.engines.checkpoints import FOLDER
 from evoenv.errors import ConfigError, InputError
-from evoenv.memory import in_gb, local_need, refusal
+from evoenv.memory import in_gb, local_need, refusal, sharded_need
 from evoenv.sandbox.host import Limits, Sandbox
 
 if TYPE_CHECKING:
+    from evoenv.models.devices import Device
+    from evoenv.models.shapes import ModelShape
     from evoenv.ports import Embedder, Policy
 
 log = logging.getLogger(__name__)
@@ -34,13 +36,11 @@ HASHING_EMBEDDER = "hashing"
 """`novelty.embedder` by this name needs no model: hashed character n-grams, for fast tests."""
 
 
-def require_packages(*names: str) -> None:
+def require_packages(*names: str, extra: str = "local,endpoint") -> None:
     """Raise InputError if an extra is not installed: `evoenv validate` and friends go without them."""
     missing = [name for name in names if importlib.util.find_spec(name) is None]
     if missing:
-        raise InputError(
-            f"{', '.join(missing)} not found; install what a run needs: pip install 'evoenv[local,endpoint]'"
-        )
+        raise InputError(f"{', '.join(missing)} not found; install what a run needs: pip install 'evoenv[{extra}]'")
 
 
 # --------------------------------------------------------------------------- sandboxes
@@ -115,12 +115,19 @@ def open_policy(
         policy = EndpointPolicy(config.model, config.endpoint)
         policy.contact()
         return policy
+    checkpoints = None if run_directory is None else run_directory / FOLDER
+    if engine == "verl":
+        require_packages("ray", "verl", "vllm", extra="verl")
+        check_memory(config, learns=learns, progress=progress)
+        from evoenv.engines.verl.policy import VerlPolicy
+
+        config = msgspec.structs.replace(config, training=training_of(config))
+        return VerlPolicy(config, learns=learns, checkpoints=checkpoints, progress=progress)
     require_packages("torch", "transformers")
     check_memory(config, learns=learns, progress=progress)
     from evoenv.engines.local.policy import LocalPolicy
 
     training = training_of(config) if learns else None
-    checkpoints = None if run_directory is None else run_directory / FOLDER
     return LocalPolicy.open(config.model, training, checkpoints=checkpoints, seed=config.run.seed, progress=progress)
 
 
@@ -138,11 +145,33 @@ def check_memory(config: Config, *, learns: bool, progress: bool = True) -> None
     device = find_device(config.model.device)
     if shape is None or device is None:
         return
+    if config.engine.name == "verl":
+        _check_shares(shape, config, device)
+        return
     if message := refusal(name, shape, config, device.memory, device=device.kind, trains=learns):
         raise ConfigError(message)
     peak = local_need(shape, config, device=device.kind, trains=learns).peak
     if peak > device.memory:
         log.info("%s may come to %s with texts of full length; there are %s", name, in_gb(peak), in_gb(device.memory))
+
+
+def _check_shares(shape: ModelShape, config: Config, device: Device) -> None:
+    """Refuse a cluster whose devices, taken to be like the one here, cannot hold their shares of the training state."""
+    engine = config.engine
+    need = sharded_need(
+        shape,
+        config,
+        devices=engine.world,
+        tensor_parallel=engine.tensor_parallel,
+        tokens_per_device=engine.tokens_per_device,
+        offload=engine.offload,
+    )
+    if device.kind == "gpu" and need.least > device.memory:
+        raise ConfigError(
+            f"{config.model.name} needs at least {in_gb(need.least)} of each of {engine.world} devices to be trained, "
+            f"and this GPU has {in_gb(device.memory)}. Nothing was loaded. `evoenv doctor --preset P` says how many "
+            "devices it takes (engine.nodes, engine.devices_per_node); training.lora_rank above 0 takes far less"
+        )
 
 
 def training_of(config: Config) -> TrainingConfig:

@@ -167,11 +167,43 @@ class TrainingConfig(Section, frozen=True):
 
 
 class EngineConfig(Section, frozen=True):
-    """What runs the model; see docs/engines.md."""
+    """What runs the model; see docs/engines.md. All but the name is for `verl` alone; see docs/scale.md."""
 
-    name: Literal["local", "endpoint"] = "local"
+    name: Literal["local", "endpoint", "verl"] = "local"
     """`local`: transformers and torch in this process. `endpoint`: the server `model.base_url`, which is used whenever
-    it is named."""
+    it is named. `verl`: Ray, FSDP2 and vLLM on one or many devices."""
+    ray_address: str = ""
+    """The Ray cluster to join, as in `auto` or `10.0.0.1:6379`; empty: one is started on this machine for the run."""
+    nodes: int = 1
+    devices_per_node: int = 1
+    """Devices on each node; every one holds a share of the trainer and, in turn, of a server."""
+    tensor_parallel: int = 1
+    """Devices over which one server spreads the model; there are nodes × devices_per_node / tensor_parallel servers."""
+    sampler_memory: float = 0.5
+    """Share of a device's memory that a server may take while it samples."""
+    sampler_rows: int = 256
+    """Samples that one server draws at once."""
+    sampler_dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """`auto` is model.dtype."""
+    trainer_dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Of forward and backward passes; the weights that are stepped are always float32. `auto` is model.dtype."""
+    tokens_per_device: int = 0
+    """Tokens of a micro-batch on one device; 0: training.micro_batch_tokens, or the longest prompt and response that
+    are trained on, if that is more. A sequence is never cut."""
+    offload: bool = False
+    """Keep weights and optimiser in the machine's memory while servers sample: slower, and needs less of the device."""
+    patience_seconds: float = 1800.0
+    """Longest wait for any one thing: the start of a server, a training call, a sample. Then the run ends and can be
+    resumed."""
+    mismatch_limit: float = 0.05
+    """Warn if the log-probabilities of sampler and trainer differ by more than this on average; 0: never."""
+    verl: tuple[str, ...] = ()
+    """Settings of verl's own over those that EvoEnv makes, as in `actor_rollout_ref.rollout.enforce_eager=true`."""
+
+    @property
+    def world(self) -> int:
+        """Devices in all."""
+        return self.nodes * self.devices_per_node
 
 
 class ModelConfig(Section, frozen=True):

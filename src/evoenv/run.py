@@ -55,6 +55,16 @@ MAY_CHANGE = frozenset(
         "model.device",
         "model.base_url",
         "model.sample_batch_tokens",
+        "engine.ray_address",
+        "engine.nodes",
+        "engine.devices_per_node",
+        "engine.tensor_parallel",
+        "engine.sampler_memory",
+        "engine.sampler_rows",
+        "engine.tokens_per_device",
+        "engine.offload",
+        "engine.patience_seconds",
+        "engine.mismatch_limit",
         "endpoint.concurrency",
         "endpoint.timeout_seconds",
         "endpoint.retries",
@@ -75,6 +85,7 @@ EARLIER_DEFAULTS = {"novelty": {"repetition_over": "batch"}}
 """What a run did that was begun before it was a setting: it goes on as it began."""
 
 _VERSIONED = ("evoenv", "torch", "transformers", "numpy", "msgspec")
+_VERSIONED_ON_VERL = ("verl", "vllm", "ray")
 
 
 # --------------------------------------------------------------------------- the directory
@@ -135,7 +146,7 @@ def versions(config: Config) -> dict[str, str]:
     Read from package metadata, so that nothing heavy is imported.
     """
     packages = {"python": platform.python_version()}
-    for package in _VERSIONED:
+    for package in (*_VERSIONED, *(_VERSIONED_ON_VERL if config.engine.name == "verl" else ())):
         try:
             packages[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

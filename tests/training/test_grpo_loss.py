@@ -11,7 +11,6 @@ from evoenv.config import TrainingConfig
 from evoenv.errors import ConfigError
 from evoenv.objective import build_rows
 from evoenv.records import Group, Role
-from evoenv.training.logprobs import MicroBatch
 from evoenv.training.loss import (
     check_loss_config,
     clipped_surrogate,
@@ -67,7 +66,7 @@ def batch_loss(
 ) -> tuple[float, torch.Tensor]:
     """The fast functions on a batch: the loss and its gradient."""
     rows = build_rows(groups, config)
-    columns = TokenColumns(MicroBatch(tuple(rows), None), torch.device("cpu"), torch.float64)
+    columns = TokenColumns(rows, torch.device("cpu"), torch.float64)
 
     def flat(values: Any) -> torch.Tensor:
         return torch.tensor([x for group in values for row in group for x in row], dtype=torch.float64)

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from evoenv.cli.common import console, parse_levels, print_json
+from evoenv.cli.engine_check import try_engine
 from evoenv.diagnosis import examine, examine_memory
 from evoenv.errors import InputError
 from evoenv.memory import GB
@@ -24,18 +25,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--preset", metavar="P", help=f"also what it needs of each device's memory: {', '.join(preset_names())}"
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="A.B=V", dest="overrides", help="a setting of the preset"
+        "--set", action="append", default=[], metavar="A.B=V", dest="overrides", help="a setting of the preset or trial"
     )
     parser.add_argument("--devices", default="2,4,8", metavar="N,…", help="worlds of several devices (2,4,8)")
     parser.add_argument(
         "--tensor-parallel", type=int, default=1, metavar="N", help="devices over which the sampler is cut (1)"
     )
     parser.add_argument("--device-memory", type=float, default=80, metavar="GB", help="of each of several devices (80)")
+    parser.add_argument("--engine", metavar="NAME", help="try an engine out instead, in a few minutes: local, verl")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Exit code 0 if model-written code can be confined and the preset, if one is named, may run here; else 1."""
+    if arguments.engine:
+        return try_engine(arguments)
     report = examine()
     if arguments.preset is not None:
         if arguments.tensor_parallel < 1 or arguments.device_memory <= 0:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from logging import getLogger
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from evoenv.errors import ModelError
@@ -141,6 +143,33 @@ def end_token_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:
     elif configured:
         ends.update(int(token) for token in configured)
     return tuple(sorted(ends))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDescription:
+    """What a model's files say about it, without its weights."""
+
+    vocabulary: int
+    context: int | None
+    end_ids: tuple[int, ...]
+
+
+def describe_model(path: Path, tokenizer: Any) -> ModelDescription:
+    """Read the configuration in `path`: for engines that hold the weights in other processes."""
+    require_local_extra()
+    from transformers import AutoConfig, GenerationConfig
+
+    with quiet_transformers():
+        try:
+            config = AutoConfig.from_pretrained(str(path), local_files_only=True)
+        except Exception as error:  # as above
+            raise ModelError(f"transformers cannot read the configuration in {path}: {error}") from error
+        generation = None
+        if (path / "generation_config.json").is_file():
+            generation = GenerationConfig.from_pretrained(str(path), local_files_only=True)
+    model = SimpleNamespace(config=config, generation_config=generation)
+    text = config.get_text_config()
+    return ModelDescription(int(text.vocab_size), context_length(model), end_token_ids(model, tokenizer))
 
 
 def context_length(model: Any) -> int | None:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from evoenv.objective import TRAINED_ROLES as ROLES
-from evoenv.training.logprobs import MicroBatch
+from evoenv.objective import Row
 from evoenv.training.loss import Surrogate
 
 SIDES = ("low", "high", "dual")
 
 
 class TokenColumns:
-    """One value per response token, in the order of the micro-batch's rows."""
+    """One value per response token, in the order of the rows."""
 
-    def __init__(self, batch: MicroBatch, device: torch.device, dtype: torch.dtype) -> None:
-        rows = batch.rows
+    def __init__(self, rows: Sequence[Row], device: torch.device, dtype: torch.dtype) -> None:
         lengths = torch.tensor([len(row.response_ids) for row in rows], device=device)
 
         def spread(values: list[float]) -> Tensor:

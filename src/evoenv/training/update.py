@@ -135,7 +135,7 @@ class Trainer:
         # Cut the graph here: each chunk of logits is differentiated at once and then forgotten.
         leaf = features.detach().requires_grad_()
         precision = torch.float64 if features.dtype == torch.float64 else torch.float32
-        columns = TokenColumns(batch, scorer.device, precision)
+        columns = TokenColumns(batch.rows, scorer.device, precision)
         total = 0.0
         for begin in range(0, len(targets), scorer.chunk_rows):
             part = slice(begin, begin + scorer.chunk_rows)

@@ -1,0 +1,378 @@
+"""VerlPolicy: the policy port on Ray, FSDP2 and vLLM."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+import torch
+from torch import Tensor
+from verl.utils import tensordict_utils as tu
+
+from evoenv.config import Config
+from evoenv.durable import recover_directory, whole_directory
+from evoenv.engines.checkpoints import CheckpointFolder
+from evoenv.engines.local.draft import TextRules
+from evoenv.engines.local.prompts import check_fits, encode_messages, opens_thinking
+from evoenv.engines.requests import check_requests
+from evoenv.engines.verl.cluster import Cluster
+from evoenv.engines.verl.columns import REFERENCE, columns_of, of_responses, padded, sequence_length
+from evoenv.engines.verl.limits import EngineLost, last_line
+from evoenv.engines.verl.meter import Meter
+from evoenv.engines.verl.sampling import VerlSampling
+from evoenv.engines.verl.settings import check_settings, longest_request, tokens_per_device
+from evoenv.errors import ModelError, PolicyError, StoreError
+from evoenv.models.loading import describe_model
+from evoenv.models.resolve import load_tokenizer, resolve_model
+from evoenv.objective import Batch, Row, check_objective
+from evoenv.ports import Policy
+from evoenv.records import Message, Request
+from evoenv.training.batching import check_vocabulary
+from evoenv.training.loss import check_loss_config, weighted_loss
+from evoenv.training.optimizer import check_optimizer_config, learning_rate
+from evoenv.training.tally import Tally, TokenColumns
+
+log = logging.getLogger(__name__)
+
+STATE = "state.json"
+"""Written last: a checkpoint without it is none."""
+EXPORT = "huggingface"
+"""Below a checkpoint: the weights as transformers and vLLM load them."""
+REMEMBERED_PROMPTS = 512
+MAX_REVIVALS = 3
+"""Of servers, between two updates: what dies so often is not bad luck."""
+
+
+class VerlPolicy(Policy):
+    """One model on several devices: sampled by vLLM servers, trained by FSDP2 processes on the same devices.
+
+    Weights go to the servers lazily, before the first sample after an update. Whatever fails in a training call ends
+    the engine, with an error that says so: the run resumes from its last checkpoint.
+    """
+
+    def __init__(
+        self, config: Config, *, learns: bool = True, checkpoints: Path | None = None, progress: bool = True
+    ) -> None:
+        check_settings(config)
+        check_objective(config.training)
+        check_loss_config(config.training)
+        check_optimizer_config(config.training)
+        self.config = config
+        self.patience = config.engine.patience_seconds
+        path = resolve_model(config.model.name, progress=progress)
+        self.tokenizer = load_tokenizer(path)
+        model = describe_model(path, self.tokenizer)
+        self.rules = TextRules(self.tokenizer, model.end_ids)
+        self._vocabulary = model.vocabulary
+        self._context = min(sum(longest_request(config)), model.context or math.inf)
+        self._checkpoints = CheckpointFolder(checkpoints)
+        self._learns = learns
+        self._weights = 0
+        """Changes whenever the trainer's weights do."""
+        self._published: int | None = None
+        """Which of them the servers have; None: none."""
+        self._version = 0
+        self._revivals = 0
+        self._lost: str | None = None
+        self._sessions: WeakSet[VerlSampling] = WeakSet()
+        self.encode: Callable[[tuple[Message, ...]], tuple[int, ...]] = lru_cache(maxsize=REMEMBERED_PROMPTS)(
+            partial(encode_messages, self.tokenizer)
+        )
+        self.opens_thinking: Callable[[tuple[Message, ...]], bool] = lru_cache(maxsize=REMEMBERED_PROMPTS)(
+            partial(opens_thinking, self.tokenizer)
+        )
+        self.cluster = Cluster(config, str(path))
+        self.meter = Meter(len(self.cluster.replicas))
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def trainable(self) -> bool:
+        return self._learns
+
+    @property
+    def exact_replay(self) -> bool:
+        """No: sums over devices come in whatever order suits them. Every step is saved."""
+        return False
+
+    @property
+    def version(self) -> int:
+        return self._version
+
+    def prompt_tokens(self, messages: Sequence[Message]) -> int:
+        return len(self.encode(tuple(messages)))
+
+    # ------------------------------------------------------------------ sampling
+
+    def check(self, requests: Sequence[Request]) -> None:
+        check_requests(requests)
+        context = int(self._context)
+        for request in requests:
+            check_fits(request, len(self.encode(request.messages)), context, context)
+            if request.trains and request.top_p < 1:
+                raise PolicyError(
+                    f"request {request.id!r} ({request.role}) has top_p = {request.top_p:g} and is to be trained on: "
+                    "vLLM's log-probabilities are then those of a cut distribution; expected 1"
+                )
+
+    def sampling(self) -> VerlSampling:
+        session = VerlSampling(self)
+        self._sessions.add(session)
+        return session
+
+    def publish(self) -> None:
+        """Send the trainer's weights to the servers, if they have others."""
+        self._check_usable()
+        if self._published != self._weights:
+            began = time.perf_counter()
+            with self._losing():
+                self.cluster.publish(self._version)
+            self._published = self._weights
+            self.meter.publishing += time.perf_counter() - began
+
+    def revive(self, task: tuple[Request, int, int], error: Exception) -> None:
+        """Start dead servers again and draw anew what was in flight; raise if no server is dead.
+
+        Weights go to all servers at once, and nothing may be sampling then.
+        """
+        request, _, _ = task
+        self._check_usable()
+        self._revivals += 1
+        with self._losing():
+            if self._revivals > MAX_REVIVALS:
+                raise EngineLost(
+                    f"servers died {self._revivals} times since the last update, now by {last_line(error)}. Look into "
+                    f"{self.cluster.logs}; continue with --resume"
+                )
+            dead = self.cluster.revive()
+        if not dead:
+            raise PolicyError(
+                f"a vLLM server refused request {request.id!r} ({request.role}): {type(error).__name__}: "
+                f"{last_line(error)}"
+            ) from error
+        log.warning(
+            "vLLM server %s died (%s); it was started again, and its samples are drawn anew",
+            ", ".join(map(str, dead)), last_line(error, 200),
+        )  # fmt: skip
+        self._published = None
+        for session in self._sessions:
+            session.suspend()
+        self.publish()
+        for session in self._sessions:
+            session.resume()
+
+    # ------------------------------------------------------------------ learning
+
+    def update(self, batch: Batch) -> Mapping[str, float]:
+        self._check_learns("update")
+        for rows in batch.minibatches:
+            self._check_rows(rows)
+        began = time.perf_counter()
+        sampling = self.meter.read()
+        self._change_weights()
+        tally, skipped = Tally(), 0
+        rate = learning_rate(self.config.training, self._version)
+        with self._losing():
+            self.cluster.sleep()
+            for rows in batch.minibatches:
+                skipped += not self._optimise(rows, rate, tally)
+        self._version += 1
+        self._revivals = 0
+        seconds = time.perf_counter() - began
+        metrics = {name: value for name, value in tally.metrics().items() if math.isfinite(value)}
+        self._warn_of_mismatch(metrics)
+        return {
+            **metrics,
+            **sampling,
+            "engine/trained_tokens_per_second": tally.fed_tokens / seconds,
+            "update/skipped": float(skipped),
+            "update/learning_rate": rate,
+            "update/seconds": seconds,
+        }
+
+    def _optimise(self, rows: Sequence[Row], rate: float, tally: Tally) -> bool:
+        """Take one optimiser step; False if loss or gradient is not finite and the weights were left alone."""
+        columns = columns_of(padded(rows, self.cluster.world))
+        reference: Tensor | None = None
+        if self.config.training.kl > 0:
+            columns[REFERENCE] = self._score_by_reference(columns)
+            reference = of_responses(columns[REFERENCE], rows)
+        asked = tu.get_tensordict(columns, {"calculate_entropy": False})
+        output = self.cluster.call("a training pass", "forward_backward", asked)
+        (stepped, *_) = self.cluster.call("an optimiser step", "step_optimizer", rate)
+        norm = float(stepped["grad_norm"])
+        total = self._count(tally, rows, of_responses(output["log_probs"], rows), reference)
+        tally.finish_step(norm, total)
+        finite = math.isfinite(total) and math.isfinite(norm)
+        if not finite:
+            log.warning(
+                "update %d skipped: loss %s, gradient norm %s; weights and optimiser are unchanged",
+                self._version + 1, total, norm,
+            )  # fmt: skip
+        return finite
+
+    def _score_by_reference(self, columns: Mapping[str, Tensor]) -> Tensor:
+        """Log-probabilities of all tokens under the weights that the run started from."""
+        asked = tu.get_tensordict(
+            {name: columns[name] for name in ("input_ids", "position_ids", "loss_mask", "temperature")},
+            {"compute_loss": False, "calculate_entropy": False},
+        )
+        method = "compute_ref_log_prob"
+        if self.cluster.adapter:
+            tu.assign_non_tensor(asked, no_lora_adapter=True)
+            method = "compute_log_prob"
+        scores: Tensor = self.cluster.call("scoring by the reference", method, asked)["log_probs"]
+        return scores
+
+    def _count(self, tally: Tally, rows: Sequence[Row], logp: Tensor, reference: Tensor | None) -> float:
+        """Make the metrics of a minibatch from the log-probabilities that its forward pass saw; return its loss."""
+        columns = TokenColumns(rows, logp.device, torch.float32)
+        loss, surrogate, kl = weighted_loss(
+            logp,
+            columns.sampled,
+            columns.advantages,
+            reference,
+            surrogate_weights=columns.surrogate_weights,
+            kl_means=columns.kl_means,
+            config=self.config.training,
+        )
+        tally.count(columns, slice(None), logp, surrogate, kl)
+        tally.fed_tokens += sum(map(sequence_length, rows))
+        return float(loss)
+
+    def _check_rows(self, rows: Sequence[Row]) -> None:
+        """Refuse on the driver what one rank would refuse alone, leaving the others in a collective for ever."""
+        limit = tokens_per_device(self.config)
+        check_vocabulary(rows, self._vocabulary)
+        for row in rows:
+            if sequence_length(row) > limit:
+                raise PolicyError(
+                    f"a {row.role} prompt and response of {sequence_length(row)} tokens are to be trained on; expected "
+                    f"at most {limit} (engine.tokens_per_device)"
+                )
+
+    def _warn_of_mismatch(self, metrics: Mapping[str, float]) -> None:
+        gap, limit = metrics.get("logprob/gap_mean", 0.0), self.config.engine.mismatch_limit
+        if limit and gap > limit and self.config.training.epochs * self.config.training.minibatches == 1:
+            log.warning(
+                "sampler and trainer disagree: log-probabilities differ by %.3g on average, more than "
+                "engine.mismatch_limit = %g; compare engine.sampler_dtype and engine.trainer_dtype", gap, limit,
+            )  # fmt: skip
+
+    def _change_weights(self) -> None:
+        """Half of a group from each of two models would make its log-probabilities lies: open sessions end."""
+        self._weights += 1
+        for session in self._sessions:
+            session.interrupt()
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def save(self) -> str:
+        """Shards, optimiser, random state and an export that transformers loads; whole or not there.
+
+        On several nodes the run directory must be on a file system that all of them share.
+        """
+        self._check_learns("save")
+        reference = self._checkpoints.reference(self._version)
+        with whole_directory(self._checkpoints.path(reference), explain=_cannot_write) as aside:
+            with self._losing():
+                self.cluster.call("saving a checkpoint", "save_checkpoint", str(aside), None, self._version)
+            files = {
+                path.relative_to(aside).as_posix(): path.stat().st_size
+                for path in sorted(aside.rglob("*"))
+                if path.is_file()
+            }
+            shards = sum(name.startswith("model_world_size_") for name in files)
+            if shards != self.cluster.world:
+                raise StoreError(
+                    f"{shards} of {self.cluster.world} shards of the checkpoint are in {aside}: is the run directory "
+                    "on a file system that all nodes share? Move it there and resume"
+                )
+            state = {
+                "engine": "verl",
+                "version": self._version,
+                "world": self.cluster.world,
+                "model": self.config.model.name,
+                "files": files,
+            }
+            (aside / STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
+        return reference
+
+    def load(self, reference: str) -> None:
+        self._check_usable()
+        path = self._checkpoints.path(reference)
+        version = self._check_checkpoint(path)
+        self._change_weights()
+        with self._losing():
+            self.cluster.sleep()
+            self.cluster.call("loading a checkpoint", "load_checkpoint", str(path.absolute()))
+        self._version = version
+
+    def _check_checkpoint(self, path: Path) -> int:
+        """Return the checkpoint's version; refuse one that is damaged, of another engine or of another world size."""
+        recover_directory(path)
+        try:
+            state: dict[str, Any] = json.loads((path / STATE).read_text(encoding="utf-8"))
+            version, world, files = int(state["version"]), int(state["world"]), dict(state["files"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ModelError(
+                f"no whole checkpoint of this engine at {path}: {type(error).__name__}: {error}; resume with the "
+                "engine that wrote it, or from an earlier checkpoint"
+            ) from error
+        for name, size in files.items():
+            if not (path / name).is_file() or (path / name).stat().st_size != size:
+                raise ModelError(f"the checkpoint {path} is damaged: {name} is not there or has another size")
+        if world != self.cluster.world:
+            raise ModelError(
+                f"the checkpoint {path} was written by {world} devices and cannot be read by {self.cluster.world}; set "
+                "engine.nodes and engine.devices_per_node back, or start a new run from its weights with "
+                f"model.name={path / EXPORT}: the optimiser's state is lost then"
+            )
+        return version
+
+    def drop(self, reference: str) -> None:
+        self._checkpoints.drop(reference)
+
+    def saved(self) -> list[str]:
+        return self._checkpoints.saved()
+
+    # ------------------------------------------------------------------ the end
+
+    def close(self) -> None:
+        self._lost = self._lost or "it was closed"
+        for session in self._sessions:
+            session.interrupt()
+        self.cluster.close()
+
+    @contextmanager
+    def _losing(self) -> Iterator[None]:
+        """Remember what the engine was lost by: nothing more can be asked of it."""
+        try:
+            yield
+        except EngineLost as error:
+            self._lost = self._lost or str(error)
+            raise
+
+    def _check_usable(self) -> None:
+        if self._lost is not None:
+            raise PolicyError(f"the engine cannot go on: {self._lost}")
+
+    def _check_learns(self, action: str) -> None:
+        self._check_usable()
+        if not self._learns:
+            raise PolicyError(f"cannot {action}: this policy was opened for sampling only")
+
+
+def _cannot_write(path: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"cannot write the checkpoint {path}: {error}; an earlier checkpoint is untouched. "
+        "Free some space or choose another run directory, then resume"
+    )

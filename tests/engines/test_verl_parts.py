@@ -1,0 +1,101 @@
+"""Parts of the verl engine that need neither verl nor a cluster; the engine itself is tested by `./test verl`."""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+
+import pytest
+import torch
+
+from evoenv.assembly import open_policy
+from evoenv.config import load_config
+from evoenv.engines.verl.columns import columns_of, of_responses, padded
+from evoenv.engines.verl.limits import EngineLost, last_line, within
+from evoenv.engines.verl.meter import Meter
+from evoenv.errors import InputError
+from evoenv.objective import ResponseWeight, Row
+from evoenv.records import Rollout
+
+
+def row(prompt: list[int], response: list[int], **values: float) -> Row:
+    rollout = Rollout.of(prompt, response, [-0.5 * (index + 1) for index in range(len(response))], 0.7)
+    weight = ResponseWeight(values.get("mean", 0.25), 2.0, values.get("kl", 0.125))
+    return Row("solver", rollout, values.get("advantage", 3.0), weight)
+
+
+def test_a_column_holds_at_a_position_what_belongs_to_the_next_token() -> None:
+    rows = [row([11, 12, 13], [21, 22]), row([14], [23, 24, 25], advantage=-1.0)]
+    columns = columns_of(rows)
+    values = {name: column.values().tolist() for name, column in columns.items() if name != "temperature"}
+    assert values["input_ids"] == [11, 12, 13, 21, 22, 14, 23, 24, 25]
+    assert values["position_ids"] == [0, 1, 2, 3, 4, 0, 1, 2, 3]
+    # the last prompt token predicts the first of the response; the last of the response predicts nothing
+    assert values["loss_mask"] == [0, 0, 1, 1, 0, 1, 1, 1, 0]
+    assert values["sampled"] == [0, 0, -0.5, -1.0, 0, -0.5, -1.0, -1.5, 0]
+    assert values["advantages"] == [0, 0, 3, 3, 0, -1, -1, -1, 0]
+    assert values["surrogate_weights"] == [0, 0, 0.5, 0.5, 0, 0.5, 0.5, 0.5, 0]
+    assert values["kl_means"] == [0, 0, 0.125, 0.125, 0, 0.125, 0.125, 0.125, 0]
+    assert columns["temperature"].tolist() == pytest.approx([0.7, 0.7])
+    assert of_responses(columns["sampled"], rows).tolist() == [-0.5, -1.0, -0.5, -1.0, -1.5]
+
+
+def test_rows_are_filled_up_with_silent_ones() -> None:
+    rows = [row([1, 2, 3], [4, 5]), row([1], [2]), row([1, 2], [3, 4])]
+    assert padded(rows, 3) == rows
+    filled = padded(rows, 4)
+    assert filled[:3] == rows
+    assert [(item.advantage, item.weight.surrogate, item.weight.kl_mean) for item in filled[3:]] == [(0.0, 0.0, 0.0)]
+    assert filled[3].prompt_ids == rows[1].prompt_ids, "the shortest costs least"
+    # values of the padding are not among those of the responses
+    assert len(of_responses(columns_of(filled)["sampled"], rows)) == 5
+
+
+def test_jagged_columns_of_one_minibatch_can_be_multiplied() -> None:
+    columns = columns_of([row([1, 2], [3]), row([1], [2, 3, 4])])
+    product = columns["advantages"].values() * columns["surrogate_weights"].values()
+    assert torch.equal(product, torch.tensor([0, 1.5, 0, 1.5, 1.5, 1.5, 0]))
+
+
+def test_a_wait_ends_and_says_for_what() -> None:
+    assert within(60, "adding", lambda a, b: a + b, 2, 3) == 5
+    with pytest.raises(ZeroDivisionError):
+        within(60, "dividing", lambda: 1 / 0)
+    never = threading.Event()
+    try:
+        with pytest.raises(EngineLost, match=r"loading took more than 0\.05 s .*Look into /tmp/logs.*--resume"):
+            within(0.05, "loading", never.wait, logs="/tmp/logs")
+    finally:
+        never.set()
+
+
+def test_of_a_remote_error_the_last_line_is_told() -> None:
+    assert last_line(RuntimeError("ray::call()\n  File x\nValueError: too long\n\n")) == "ValueError: too long"
+    assert last_line(RuntimeError()) == "RuntimeError"
+
+
+def test_tokens_per_second_and_idle_servers() -> None:
+    now = 0.0
+    meter = Meter(2, clock=lambda: now)
+    now = 5.0  # nothing is drawn: no time counts
+    meter.begin(0)
+    meter.begin(1)
+    now = 7.0
+    meter.end(1, 30)
+    now = 9.0  # server 1 idles for two of four seconds: a quarter of all
+    meter.end(0, 70)
+    now = 20.0
+    assert meter.read() == {
+        "engine/publish_seconds": 0.0,
+        "engine/sampled_tokens_per_second": 25.0,
+        "engine/idle_servers": 0.25,
+    }
+    assert meter.read() == {"engine/publish_seconds": 0.0}
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("verl") is not None, reason="verl is installed; this is about its absence, run it without"
+)
+def test_without_verl_one_is_told_what_to_install() -> None:
+    with pytest.raises(InputError, match=r"verl.* not found; .*pip install 'evoenv\[verl\]'"):
+        open_policy(load_config(overrides=["engine.name=verl"]))

@@ -1,0 +1,99 @@
+"""The verl engine passes the suite of all engines, and learns what the local engine learns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conformance import CHECKS, Bench, Check
+
+from evoenv.objective import Batch, build_batch
+from evoenv.ports import Policy
+from evoenv.records import Group, Message, Request
+
+TEXTS = ("Add 3 and 4.", "Sort 5 2 9.", "Largest of 4, 8, 1?", "Reverse 1 2 3.")
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    from verl_subject import VERL
+
+    opened = Bench(VERL, tmp_path_factory.mktemp("engine"))
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_engine(bench: Bench, check: Check) -> None:
+    check(bench)
+
+
+def batch_of(policy: Policy, config: Any, update: int) -> Batch:
+    """Groups of both roles, of different lengths, rewarded by something that has nothing to do with the model."""
+    requests = [
+        Request(
+            f"q{number}",
+            "solver" if number % 2 else "generator",
+            (Message("user", text),),
+            count=3 + number % 2,
+            max_tokens=20 + 10 * number,
+            seed=10 * update + number,
+            trains=True,
+        )
+        for number, text in enumerate(TEXTS)
+    ]
+    samples = list(policy.sample(requests))
+    groups = []
+    for request in requests:
+        own = sorted((sample for sample in samples if sample.request_id == request.id), key=lambda item: item.index)
+        groups.append(Group(request.id, request.role, tuple(own), tuple(float(index % 2) for index in range(len(own)))))
+    return build_batch(groups, config.training, update=update)
+
+
+@pytest.mark.parametrize("world", [1, 2])
+def test_the_same_groups_give_the_loss_and_the_weights_of_the_local_engine(world: int, tmp_path: Path) -> None:
+    from verl_subject import nano_config, opened
+
+    from evoenv.engines.local.policy import LocalPolicy
+    from evoenv.models.resolve import load_model
+
+    config = nano_config(
+        f"engine.devices_per_node={world}",
+        "engine.tokens_per_device=2000",
+        "training.kl=0.01",
+        "training.weight_decay=0.1",
+        "training.learning_rate=1e-3",
+        "training.gain_rate=10.0",
+    )
+    local = LocalPolicy.open(config.model, config.training, progress=False)
+    with opened(config, tmp_path) as policy:
+        for update in range(3):
+            batch = batch_of(policy, config, update)
+            theirs, ours = policy.update(batch), local.update(batch)
+            for name in ("loss/total", "loss/solver", "loss/generator", "loss/kl"):
+                assert theirs[name] == pytest.approx(ours[name], abs=1e-5), (update, name)
+            assert theirs["grad/norm"] == pytest.approx(ours["grad/norm"], rel=1e-3)
+            assert theirs["logprob/gap_max"] < 1e-3, "sampler and trainer agree in float32"
+            assert theirs["engine/sampled_tokens_per_second"] > 0
+        reference = policy.save()
+    exported = load_model(tmp_path / "checkpoints" / reference / "huggingface", "cpu", "float32")
+    own = dict(local.model.named_parameters())
+    for name, weight in exported.named_parameters():
+        assert (own[name] - weight).abs().max().item() < 1e-3, name
+
+
+def test_a_checkpoint_of_another_number_of_devices_is_refused_with_its_export(bench: Bench) -> None:
+    import json
+
+    from evoenv.errors import ModelError
+
+    reference = bench.policy.save()
+    path = bench.directory / "checkpoints" / reference / "state.json"
+    state = json.loads(path.read_text())
+    path.write_text(json.dumps({**state, "world": 8}))
+    with pytest.raises(ModelError, match=r"written by 8 devices and cannot be read by 1.*huggingface"):
+        bench.policy.load(reference)
+    path.write_text(json.dumps(state))
+    bench.policy.load(reference)
