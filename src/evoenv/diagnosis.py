@@ -130,7 +130,7 @@ def find_models() -> list[dict[str, Any]]:
             hub / ("models--" + model.hub_id.replace("/", "--")),
         )
         found = next((str(place) for place in places if place.is_dir()), None)
-        models.append({"name": model.name, "path": found, "download_bytes": model.wheel_bytes})
+        models.append({"name": model.name, "path": found, "download_bytes": model.download_bytes})
     return models
 
 

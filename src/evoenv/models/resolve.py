@@ -4,7 +4,8 @@
     model, tokenizer = load_model(path), load_tokenizer(path)
 
 `nano` ships with the package and `tiny-test` is built on the spot. For other names places are tried in this order: a
-local path, the cache, the package registry (names in `registry`), the hub.
+local path, the cache, the package registry (names in `registry`), the hub; the hub before the registry if the registry
+has the model only in a quantised form that others than its authors have uploaded.
 Where all fail, one error lists what was tried and why each failed.
 """
 
@@ -27,6 +28,7 @@ from evoenv.models.loading import (
     resolve_device,
     resolve_dtype,
 )
+from evoenv.models.progress import Bar
 from evoenv.models.registry import PACKAGED_MODELS, packaged_model
 from evoenv.models.weights import check_model_directory
 
@@ -55,7 +57,7 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 def resolve_model(name: str, *, cache: Path | None = None, offline: bool = False, progress: bool = True) -> Path:
     """A directory that `AutoModelForCausalLM` and `AutoTokenizer` load; downloads only what is nowhere yet."""
     models = (cache or cache_root()) / "models"
-    bar = fetch.Bar(progress)
+    bar = Bar(progress)
     if not name.strip():
         raise ModelError(f"model.name is empty; expected a directory, a hub id or one of {_known_names()}")
     if name == TINY_MODEL:
@@ -90,18 +92,23 @@ def resolve_model(name: str, *, cache: Path | None = None, offline: bool = False
     if offline:
         tried += [("registry", "offline mode is on"), ("hub", "offline mode is on")]
         raise _not_found(name, tried)
-    if packaged is None:
-        tried.append(("registry", f"no package is known for this name (known: {_known_names()})"))
-    else:
-        found = attempt("registry", lambda: fetch.from_registry(packaged, models / packaged.cache_key, bar))
-    if found is None:
-        if is_hub_id:
-            found = attempt("hub", lambda: fetch.from_hub(hub_id, bar))
-        else:
-            tried.append(("hub", "not a hub id; expected owner/name"))
-    if found is None:
-        raise _not_found(name, tried)
-    return found
+
+    def from_registry() -> Path:
+        if packaged is None:
+            raise ModelError(f"no package is known for this name (known: {_known_names()})")
+        return fetch.from_registry(packaged, models / packaged.cache_key, bar)
+
+    def from_hub() -> Path:
+        if not is_hub_id:
+            raise ModelError("not a hub id; expected owner/name")
+        return fetch.from_hub(hub_id, bar)
+
+    sources = [("registry", from_registry), ("hub", from_hub)]
+    for place, look in reversed(sources) if packaged and packaged.hub_first else sources:
+        found = attempt(place, look)
+        if found is not None:
+            return found
+    raise _not_found(name, tried)
 
 
 def _exists(path: Path) -> bool:
@@ -132,7 +139,7 @@ def _cached(directory: Path) -> Path:
     return directory
 
 
-def _local(path: Path, models: Path, bar: fetch.Bar) -> Path:
+def _local(path: Path, models: Path, bar: Bar) -> Path:
     """A path that exists is what the user meant: its faults are errors, not reasons to look elsewhere."""
     if path.is_file():
         if path.suffix != ".gguf":

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evoenv.durable import whole_directory
-from evoenv.models.fetch import require_local_extra
+from evoenv.models.packages import require_local_extra
 from evoenv.models.tiny import SPECIAL_TOKENS, wrap_tokenizer
 
 PIECES = r"\d|\n[ ]*|[^\d\n]+"
