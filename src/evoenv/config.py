@@ -281,6 +281,17 @@ class CurriculumConfig(Section, frozen=True):
             raise ValueError(f"curriculum.overlong_share is {self.overlong_share}; expected a share from 0 to 1")
 
 
+class SynthConfig(Section, frozen=True):
+    """What only `evoenv synth` does; in training every candidate stays what the policy wrote at once."""
+
+    repairs: int = 0
+    """How often a candidate that fails validation goes back to its author with its findings."""
+
+    def __post_init__(self) -> None:
+        if self.repairs < 0:
+            raise ValueError(f"synth.repairs is {self.repairs}; expected 0 or more")
+
+
 class RunConfig(Section, frozen=True):
     steps: int = 100
     candidates: int = 0
@@ -307,6 +318,7 @@ class Config(Section, frozen=True):
     pool: PoolConfig = PoolConfig()
     training: TrainingConfig = TrainingConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
+    synth: SynthConfig = SynthConfig()
 
 
 def _known_keys(section: type[Section], prefix: str = "") -> list[str]:

@@ -29,6 +29,7 @@ def first_prompt(config: Config, *, allow_degraded: bool = False) -> tuple[Messa
 def estimate(config: Config, messages: Sequence[Message]) -> list[str]:
     """Write bounds, not guesses: how much a model writes, and how much of it passes, nobody knows before."""
     count, answers = config.run.candidates, config.generator.max_tokens
+    repairs, longest = config.synth.repairs, config.generator.max_prompt_tokens
     prompt = sum(len(message.content) for message in messages) // CHARS_PER_TOKEN + 1
     review, solver, prices = config.review, config.solver, config.endpoint
     reviews = (1 if review.rule == "single" else review.reviews) if review.enabled else 0
@@ -47,15 +48,19 @@ def estimate(config: Config, messages: Sequence[Message]) -> list[str]:
     extra = sum(times * (asked + said) for times, asked, said, _, _ in judged)
     by = f" by {prices.solver_model}" if own_solver else ""
     parts = [f"{reviews} reviews"] * bool(reviews) + [f"{solving} responses{by}"] * bool(solving)
+    mended = f"at most {repairs * longest:,} prompt tokens and {repairs * answers:,} answer tokens"
+    mending = [f"Each candidate that fails is sent back up to {repairs} times: {mended}."] * bool(repairs)
     lines = [
         f"Nothing was asked. {count:,} candidates would be proposed; a prompt has about {prompt:,} tokens.",
         f"Proposing: {count * prompt:,} prompt tokens and at most {answers:,} answer tokens each: {count * answers:,}.",
+        *mending,
         f"Each candidate that reaches L5 adds {' and '.join(parts)}: at most {extra:,} tokens."
         if parts
         else "Nothing is asked about a candidate that reaches L5: no review, no calibration.",
     ]
     if prices.input_price or prices.output_price:
         cost = count * (prompt * prices.input_price + answers * prices.output_price) / 1e6
+        cost += count * repairs * (longest * prices.input_price + answers * prices.output_price) / 1e6
         each = sum(times * (asked * price_in + said * price_out) for times, asked, said, price_in, price_out in judged)
         lines.append(
             f"Proposing costs at most {cost:,.2f} at these prices; a candidate at L5 at most {each / 1e6:,.4f} more."

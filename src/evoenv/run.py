@@ -30,6 +30,7 @@ from evoenv.pool.tags import prototypes_of, tags_of
 from evoenv.ports import Embedder, Policy
 from evoenv.prompts.challenger import CHALLENGER_PROMPT
 from evoenv.prompts.generator import GENERATOR_PROMPTS
+from evoenv.prompts.repair import REPAIR_PROMPT
 from evoenv.prompts.review import REVIEW_PROMPT
 from evoenv.prompts.solver import SOLVER_PROMPT
 from evoenv.records import StepSummary, environment_id
@@ -162,6 +163,8 @@ def _prompts(config: Config) -> list[str]:
     used = [proposes[config.curriculum.name]] if config.curriculum.name in proposes else []
     if config.curriculum.name == "evoenv" and config.review.enabled:
         used.append(REVIEW_PROMPT)
+    if config.synth.repairs:
+        used.append(REPAIR_PROMPT)
     return [*used, SOLVER_PROMPT]
 
 
@@ -213,6 +216,11 @@ def check_trainable(config: Config) -> None:
         raise ConfigError(
             "calibration.enabled is false: the generator's reward is made of the solver's pass rate, so training needs "
             "it; leave it true, or build a pool without training by `evoenv synth`"
+        )
+    if config.synth.repairs:
+        raise ConfigError(
+            f"synth.repairs is {config.synth.repairs}: candidates are repaired by `evoenv synth` alone, because a "
+            "policy is rewarded for what it wrote at once; leave it out"
         )
     if config.run.steps < 1:
         raise ConfigError(f"run.steps is {config.run.steps}; expected 1 or more")

@@ -15,6 +15,7 @@ from evoenv.cli.watching import REFUSALS
 from evoenv.runs.environments import Movement
 from evoenv.runs.funnel import add_funnels, refusals_of
 from evoenv.runs.view import RunView
+from evoenv.runs.yields import Yield, read_yields
 from evoenv.store.store import Store
 from evoenv.validation.codes import CODES
 from evoenv.wording import duration, plural
@@ -56,6 +57,8 @@ class Summary:
     few_shot: int
     reviewed: bool = True
     """False: the run left review out, and all that reached L5 went on."""
+    yields: tuple[Yield, Yield] | None = None
+    """Of a synthesis: what was proposed at once, and what was repaired."""
 
 
 def summarise(store: Store) -> Summary:
@@ -79,6 +82,7 @@ def summarise(store: Store) -> Summary:
         active=len(pool.active),
         few_shot=len(pool.few_shot),
         reviewed=bool(view.config.get("review", {}).get("enabled", True)),
+        yields=read_yields(store, last) if store.meta("training") is False else None,
     )
 
 
@@ -125,6 +129,9 @@ def show(summary: Summary, directory: Path, screen: Console) -> None:
             )
             say(f"\nRefused: {refused}", "bold")
             screen.print(_findings(summary))
+        if summary.yields is not None:
+            for line in yield_lines(*summary.yields):
+                say(line)
         say(f"\nAdmitted: {plural(len(summary.admitted), 'environment')}", "bold")
         for item in summary.admitted[-ENVIRONMENTS_SHOWN:]:
             rate = "not calibrated" if item.pass_rate is None else f"pass rate {item.pass_rate:.2f}"
@@ -156,6 +163,24 @@ def show(summary: Summary, directory: Path, screen: Console) -> None:
     say(f"\nThe run is in {directory}: config.toml, run.sqlite (every prompt, answer, finding and score){weights}")
     say(f"  evoenv report {directory}          draws all of this, with every candidate, in one page")
     say(f"  evoenv envs --run {directory}      lists its environments")
+
+
+def yield_lines(at_once: Yield, repaired: Yield) -> list[str]:
+    """Say what the tokens of a synthesis gave, and what repairs added."""
+    lines = []
+    if repaired.candidates:
+        lines.append(
+            f"  of them {plural(repaired.candidates, 'repair')}, with {repaired.tokens:,} tokens: "
+            f"{repaired.validated} reached L5, {repaired.admitted} admitted"
+        )
+    total = at_once + repaired
+    if total.tokens:
+        without = f" (without repairs {at_once.admitted_per_thousand:.3f})" if repaired.candidates else ""
+        lines.append(
+            f"  per thousand tokens of candidates: {total.validated_per_thousand:.3f} at L5, "
+            f"{total.admitted_per_thousand:.3f} admitted{without}"
+        )
+    return lines
 
 
 def _table(*columns: str) -> Table:

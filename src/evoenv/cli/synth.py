@@ -24,6 +24,7 @@ FLAGS = {
     "base_url": "model.base_url",
     "model": "model.name",
     "candidates": "run.candidates",
+    "repairs": "synth.repairs",
     "token_budget": "endpoint.token_budget",
     "money_budget": "endpoint.money_budget",
     "input_price": "endpoint.input_price",
@@ -37,7 +38,7 @@ FLAGS = {
 """The command's own flags and the settings they stand for."""
 
 AMOUNTS = (
-    "candidates", "token_budget", "money_budget", "input_price", "output_price", "solver_input_price",
+    "candidates", "repairs", "token_budget", "money_budget", "input_price", "output_price", "solver_input_price",
     "solver_output_price",
 )  # fmt: skip
 
@@ -53,6 +54,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--model", metavar="M", help="the model's name")
     parser.add_argument("--candidates", type=int, metavar="N", help="candidates to propose in all")
+    parser.add_argument(
+        "--repairs",
+        type=int,
+        metavar="R",
+        help="send a candidate that fails validation back to its author, with its findings, up to R times",
+    )
     parser.add_argument("--token-budget", type=int, metavar="T", help="stop at T prompt and answer tokens")
     parser.add_argument("--money-budget", type=float, metavar="X", help="stop at this cost; needs the prices")
     parser.add_argument("--input-price", type=float, metavar="X", help="per million prompt tokens")

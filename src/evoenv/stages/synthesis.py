@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
@@ -14,8 +15,9 @@ from evoenv.pool.state import PoolState
 from evoenv.prompts.generator import Example, choose_distinct_examples, generator_messages
 from evoenv.records import Candidate, Message, Request, Sample, ValidationReport, derive_seed
 from evoenv.stages.context import Run
+from evoenv.stages.repairs import repair_requests
 from evoenv.stages.sampling import ask, prompt_tokens
-from evoenv.store.store import Asked
+from evoenv.store.store import Asked, Stage
 from evoenv.validation.codes import finding
 from evoenv.validation.validate import validate
 
@@ -42,19 +44,61 @@ def synthesise(run: Run, step: int, pool: PoolState) -> Proposed:
         began = time.perf_counter()
         asked, parents = generator_requests(run, step, pool)
         with _Validation(run, step) as validation:
-            for sample in ask(run, step, "generated", asked):
-                candidate = candidate_of(sample, parents[sample.request_id])
-                run.store.add_candidates([candidate])
-                validation.submit(candidate)
+            cut_off = _collect_candidates(run, step, "generated", asked, parents, validation)
             if not run.store.stage_done(step, "generated"):
                 with run.store.stage(step, "generated"):
                     run.store.add_metrics(step, {"time/generate": time.perf_counter() - began})
             run.observer.stage(step, "validated")
             validation.finish()
+            if not run.training:
+                _repair(run, step, len(asked), cut_off, validation)
         proposed = Proposed(run.store.candidates(step), run.store.reports(step))
         with run.store.stage(step, "validated"):
             run.store.add_metrics(step, {**funnel(proposed), "time/propose": time.perf_counter() - began})
     return Proposed(run.store.candidates(step), run.store.reports(step))
+
+
+def _collect_candidates(
+    run: Run,
+    step: int,
+    stage: Stage,
+    asked: Sequence[Asked],
+    parents: Mapping[str, tuple[str, ...]],
+    validation: _Validation,
+) -> set[str]:
+    """Make candidates of the answers and begin to validate them; return the ids of those that were cut off."""
+    cut_off: set[str] = set()
+    for sample in ask(run, step, stage, asked):
+        candidate = candidate_of(sample, parents[sample.request_id])
+        run.store.add_candidates([candidate])
+        validation.submit(candidate)
+        if sample.finish_reason == "length":
+            cut_off.add(candidate.id)
+    return cut_off
+
+
+def _repair(run: Run, step: int, groups: int, cut_off: set[str], validation: _Validation) -> None:
+    """Send what failed back to its author, up to `synth.repairs` times; a repair that changed nothing only once."""
+    known = {candidate.id: candidate for candidate in run.store.candidates(step)}
+    latest = [candidate for candidate in known.values() if candidate.group < groups]
+    for _ in range(run.config.synth.repairs):
+        reports = run.store.reports(step)
+        failed = [(candidate, reports[candidate.id]) for candidate in latest if not reports[candidate.id].passed]
+        asked, parents = repair_requests(run, step, groups, failed, cut_off)
+        if not asked:
+            return
+        run.begin(step, "validated")
+        cut_off |= _collect_candidates(run, step, "validated", asked, parents, validation)
+        validation.finish()
+        groups += len(asked)
+        known = {candidate.id: candidate for candidate in run.store.candidates(step)}
+        mended = run.store.repaired(step)
+        latest = [
+            known[item]
+            for request in asked
+            for item in (str(GeneratorRequestId.parse(request.request.id).candidate(0)),)
+            if known[item].source != known[mended[item]].source
+        ]
 
 
 def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked], dict[str, tuple[str, ...]]]:

@@ -68,10 +68,23 @@ class Proposals(Journal):
         ]
 
     def count_candidates(self, before_step: int | None = None) -> int:
-        """Count all candidates, or those of earlier steps than `before_step`."""
-        if before_step is None:
-            return int(self._database.query("SELECT count(*) FROM candidates")[0][0])
-        return int(self._database.query("SELECT count(*) FROM candidates WHERE step < ?", (before_step,))[0][0])
+        """Count all candidates, or those of earlier steps than `before_step`; repairs of others do not count."""
+        condition, values = ("1", ()) if before_step is None else ("c.step < ?", (before_step,))
+        rows = self._database.query(
+            f"SELECT count(*) FROM candidates c WHERE {condition} AND NOT EXISTS "
+            "(SELECT 1 FROM requests q WHERE q.id = c.request_id AND q.purpose = 'repair')",
+            values,
+        )
+        return int(rows[0][0])
+
+    def repaired(self, step: int) -> dict[str, str]:
+        """Find the candidates of a step that are repairs, each with the id of the candidate that it mends."""
+        rows = self._database.query(
+            "SELECT c.id, q.subject FROM requests q JOIN candidates c ON c.request_id = q.id "
+            "WHERE q.step = ? AND q.purpose = 'repair' ORDER BY c.id",
+            (step,),
+        )
+        return dict(rows)
 
     def add_source(self, source: str) -> str:
         """Keep a source once, however often it was written; return its environment id."""

@@ -1,8 +1,8 @@
 """Any OpenAI-compatible server as the policy: it samples, and never trains.
 
-A second server may answer as the solver; concurrency and budgets are shared. Samples have neither a rollout nor a
-token count (servers need not know them). Reasoning that a server returns apart from the answer is put back in front of
-it as `<think>…</think>`.
+A second server may answer as the solver; concurrency and budgets are shared. Samples have no rollout; their token count
+is the server's, or a guess by length if it does not say. Reasoning that a server returns apart from the answer is put
+back in front of it as `<think>…</think>`.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class EndpointPolicy(Policy):
             log.warning("%s; recorded as a failed sample", error)
             completion = Completion("", "error", 0, 0)
         self.spending.add(completion, by_solver=solver is not None)
-        return Sample(request.id, index, completion.text, completion.finish_reason)
+        return Sample(request.id, index, completion.text, completion.finish_reason, tokens=completion.completion_tokens)
 
     # ------------------------------------------------------------------ the rest of the port
 
