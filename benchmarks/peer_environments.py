@@ -28,6 +28,8 @@ VERL = (
 # Exports are installed without build isolation, so that no test needs an index once these are there.
 VERIFIERS = (("verifiers==0.4.0", "uv", "hatchling"),)
 REASONING_GYM = (("reasoning-gym==0.1.25", "hatchling", "msgspec", "rich"),)
+XLLAMACPP = (("xllamacpp==2026.10.11549",),)
+"""A llama.cpp server as a wheel."""
 OPENENV = (("openenv==0.10.0", "uvicorn", "setuptools>=68"),)
 
 

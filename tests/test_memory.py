@@ -77,6 +77,8 @@ def test_the_parameters_of_a_shape_are_counted_by_hand() -> None:
         ("nvidia/Nemotron-Cascade-8B-IFRL", 8_190_735_360),
         ("Qwen/Qwen3-1.7B", 1_720_574_976),
         ("SmolLM2-135M-Instruct", 134_515_008),
+        ("Qwen2.5-Coder-0.5B-Instruct", 494_032_768),
+        ("Qwen2.5-Coder-1.5B-Instruct", 1_543_714_304),
     ],
 )
 def test_the_papers_models_have_the_parameters_that_their_authors_state(name: str, parameters: int) -> None:

@@ -75,6 +75,8 @@ _QWEN3_8B = ModelShape(36, 4096, 12_288, 32, 8, 128, 151_936, tied=False, query_
 
 KNOWN_SHAPES: dict[str, ModelShape] = {
     TINY_MODEL: ModelShape(2, 128, 384, 4, 2, 32, 259, tied=True),
+    "Qwen2.5-Coder-0.5B-Instruct": ModelShape(24, 896, 4864, 14, 2, 64, 151_936, tied=True, attention_bias=True),
+    "Qwen2.5-Coder-1.5B-Instruct": ModelShape(28, 1536, 8960, 12, 2, 128, 151_936, tied=True, attention_bias=True),
     "SmolLM2-135M-Instruct": ModelShape(30, 576, 1536, 9, 3, 64, 49_152, tied=True),
     "Qwen/Qwen3-1.7B": ModelShape(28, 2048, 6144, 16, 8, 128, 151_936, tied=True, query_norm=True),
     "Qwen/Qwen3-4B-Instruct-2507": _QWEN3_4B,
