@@ -89,7 +89,7 @@ def check_shape(data: bytes, max_values: int = MAX_VALUES) -> Shape:
         raise ProtocolError(f"the reply holds more than {MAX_VALUES:,} values") from None
     if structure.count(b"[") + structure.count(b"{") > MAX_DEPTH:
         steps = memoryview(structure.translate(_UP_AND_DOWN, shape.SEPARATORS)).cast("b")
-        # Where brackets do not match the parser stops before the depth could be wrong.
+        # If brackets do not match the parser stops before the depth could be wrong.
         if max(accumulate(steps)) > MAX_DEPTH:
             raise ProtocolError(f"the reply is nested deeper than {MAX_DEPTH}")
     numbers = outside.translate(_NUMBERS)

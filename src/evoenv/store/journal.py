@@ -6,7 +6,7 @@ come; a stage's outcome and the mark that it is done are one transaction. After 
 
 Checkpoints pair with the `updated` stage. The policy is saved (atomically, under the step's number) *before*
 that stage is committed with the checkpoint's name in it, so a committed name always exists on disk, and a
-checkpoint without a committed stage is a leftover to be ignored. Where not every step has a checkpoint, the
+checkpoint without a committed stage is a leftover to be ignored. If not every step has a checkpoint, the
 rollouts since the last one are kept, and the updates are computed again from them.
 """
 

@@ -103,7 +103,7 @@ SHORT_CUTS: dict[str, tuple[str, str]] = {
         "takes intervals by their left ends",
     ),
 }
-"""Greedy methods where an optimum is asked for: the classic semantic fault."""
+"""Greedy methods for tasks that ask for an optimum: the classic semantic fault."""
 
 
 def be_greedy(program: Program, rng: random.Random) -> tuple[str, str] | None:

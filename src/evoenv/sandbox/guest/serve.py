@@ -43,7 +43,7 @@ class Handler(Protocol):
 
 
 class Sink(io.TextIOBase):
-    """Where candidate code may print to and read from: nothing comes out, nothing goes in."""
+    """What candidate code may print to and read from: nothing comes out, nothing goes in."""
 
     encoding = "utf-8"
 
