@@ -54,8 +54,8 @@ def check_difficulty_matters(evidence: Evidence) -> list[Finding]:
 def _ends(evidence: Evidence, levels: Sequence[int]) -> list[Drawn]:
     """Draw further instances of the lowest and the highest level, as many as about a second allows."""
     ends = (levels[0], levels[-1])
-    dearest = max(evidence.cost.get(level, 0.0) for level in ends)
-    count = min(END_INSTANCES, int(1.0 / max(dearest, 1e-4)))
+    slowest = max(evidence.cost.get(level, 0.0) for level in ends)
+    count = min(END_INSTANCES, int(1.0 / max(slowest, 1e-4)))
     keys = [(seed_for("ends", index), level) for level in ends for index in range(2, 2 + count)]
     outcomes = evidence.call("instances", [list(key) for key in keys])
     return [Drawn(*key, *outcome.value) for key, outcome in zip(keys, outcomes, strict=True) if isinstance(outcome, Ok)]
@@ -124,24 +124,26 @@ class View:
 
     def features(self, skipped: frozenset[str] = frozenset()) -> dict[str, float]:
         """Compute sizes, counts and magnitudes of prompt, latent and answer; words of the prompt; single numbers."""
-        shown = [value for place, value in enumerate(self.shown) if f"shown {place}" not in skipped]
+        prompt_numbers = [value for position, value in enumerate(self.shown) if f"shown {position}" not in skipped]
         kept = {key: value for key, value in self.latent.items() if f"latent {key}" not in skipped}
         latent = list(_numbers(list(kept.values())))
         values = {
             "prompt length": float(self.length),
-            "numbers in the prompt": float(len(shown)),
+            "numbers in the prompt": float(len(prompt_numbers)),
             "words in the prompt": float(self.words.total()),
             "values in the instance": float(len(latent)),
             "values in the answer": float(len(self.answer)),
         }
-        for name, numbers in (("shown", shown), ("latent", latent), ("answer", self.answer)):
+        for name, numbers in (("shown", prompt_numbers), ("latent", latent), ("answer", self.answer)):
             if numbers:
                 values[f"largest {name}"] = _magnitude(max(numbers))
                 values[f"smallest {name}"] = _magnitude(min(numbers))
                 values[f"sum {name}"] = _magnitude(sum(numbers))
         # One number among many: the fifth of the prompt, the latent called "steps".
-        values |= {f"shown {place}": number for place, number in enumerate(shown[:POSITIONS])}
-        values |= {f"shown {place} from the end": number for place, number in enumerate(shown[::-1][:POSITIONS])}
+        values |= {f"shown {position}": number for position, number in enumerate(prompt_numbers[:POSITIONS])}
+        values |= {
+            f"shown {position} from the end": number for position, number in enumerate(prompt_numbers[::-1][:POSITIONS])
+        }
         for key, value in kept.items():
             if type(value) in (int, float):
                 values[f"latent {key}"] = _bounded(value)
@@ -154,9 +156,9 @@ def label_slots(views: Sequence[View]) -> frozenset[str]:
     """Find the slots that always repeat the level ("[Difficulty 3]", z["level"]): they show it, they do not use it."""
     slots: set[str] = set()
     for offset in (0, 1):
-        for place in range(POSITIONS):
-            if all(len(view.shown) > place and view.shown[place] == view.level + offset for view in views):
-                slots.add(f"shown {place}")
+        for position in range(POSITIONS):
+            if all(len(view.shown) > position and view.shown[position] == view.level + offset for view in views):
+                slots.add(f"shown {position}")
         for key in views[0].latent:
             if all(type(view.latent.get(key)) is int and view.latent[key] == view.level + offset for view in views):
                 slots.add(f"latent {key}")
@@ -235,17 +237,17 @@ def _shapes_same_draws(evidence: Evidence, levels: Sequence[int]) -> bool:
     worker = evidence.open_worker(instrument=True)
     try:
         draws = evidence.call("draws", [list(key) for key in keys], worker=worker)
-        shown = evidence.call("instances", [list(key) for key in keys], worker=worker)
+        instances = evidence.call("instances", [list(key) for key in keys], worker=worker)
     finally:
         worker.close()
-    if any(not isinstance(outcome, Ok) for outcome in (*draws, *shown)):
+    if any(not isinstance(outcome, Ok) for outcome in (*draws, *instances)):
         return False
     # A prompt that only names its level must not count as another prompt.
     named = {level + offset for level in (levels[0], levels[-1]) for offset in (0, 1)}
     label = re.compile(rf"\b(?:{'|'.join(map(str, sorted(named)))})\b")
     rows = [
         (drawn.value[2], label.sub("#", outcome.value[0]))
-        for drawn, outcome in zip(draws, shown, strict=True)
+        for drawn, outcome in zip(draws, instances, strict=True)
         if isinstance(drawn, Ok) and isinstance(outcome, Ok)
     ]
     pairs = list(zip(rows[: len(seeds)], rows[len(seeds) :], strict=True))

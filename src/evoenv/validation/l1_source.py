@@ -105,12 +105,12 @@ def _ancestry(cls: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[ast.C
 
 def _methods(cls: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> dict[str, ast.FunctionDef]:
     """Collect the class's methods by name, those of base classes in the same file included."""
-    found: dict[str, ast.FunctionDef] = {}
+    methods: dict[str, ast.FunctionDef] = {}
     for ancestor in _ancestry(cls, classes):
         for node in ancestor.body:
             if isinstance(node, ast.FunctionDef):
-                found.setdefault(node.name, node)
-    return found
+                methods.setdefault(node.name, node)
+    return methods
 
 
 def _base_names(cls: ast.ClassDef) -> set[str]:
@@ -123,7 +123,11 @@ def _derives(cls: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> bool:
 
 
 def _is_abstract(method: ast.FunctionDef) -> bool:
-    names = {getattr(node, "id", getattr(node, "attr", "")) for one in method.decorator_list for node in ast.walk(one)}
+    names = {
+        getattr(node, "id", getattr(node, "attr", ""))
+        for decorator in method.decorator_list
+        for node in ast.walk(decorator)
+    }
     return "abstractmethod" in names
 
 

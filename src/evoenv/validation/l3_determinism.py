@@ -35,7 +35,7 @@ def _differences(
     evidence: Evidence, worker: Caller, chosen: Sequence[Drawn], args: dict[str, bool] | None = None
 ) -> dict[str, str]:
     """Draw again; return, for each part that differs, one example of what was seen and expected."""
-    found: dict[str, str] = {}
+    differences: dict[str, str] = {}
     items = [[drawn.seed, drawn.difficulty] for drawn in chosen]
     outcomes = evidence.call("instances", items, dict(args or {}), worker=worker)
     timed_out = any(isinstance(outcome, Failed) and outcome.kind == "timeout" for outcome in outcomes)
@@ -45,16 +45,16 @@ def _differences(
             if outcome.kind == "aborted" and timed_out:
                 continue
             if outcome.kind != "timeout":  # time is L2's matter; here the machine may be busy
-                found.setdefault("instance", f"{where}: worked the first time, then {outcome.message}")
+                differences.setdefault("instance", f"{where}: worked the first time, then {outcome.message}")
             continue
         prompt, latent, reference, _ = outcome.value
         if canonical(latent) != drawn.latent_key:
-            found.setdefault("instance", f"{where}: {_excerpt(drawn.latent_key, canonical(latent))}")
+            differences.setdefault("instance", f"{where}: {_excerpt(drawn.latent_key, canonical(latent))}")
         if prompt != drawn.prompt:
-            found.setdefault("prompt", f"{where}: {_excerpt(drawn.prompt, prompt)}")
+            differences.setdefault("prompt", f"{where}: {_excerpt(drawn.prompt, prompt)}")
         if canonical(reference) != drawn.answer_key:
-            found.setdefault("answer", f"{where}: {_excerpt(drawn.answer_key, canonical(reference))}")
-    return found
+            differences.setdefault("answer", f"{where}: {_excerpt(drawn.answer_key, canonical(reference))}")
+    return differences
 
 
 def _excerpt(before: str, after: str) -> str:
@@ -66,16 +66,18 @@ def _excerpt(before: str, after: str) -> str:
 
 def check_same_process(evidence: Evidence, chosen: Sequence[Drawn]) -> list[Finding]:
     """Repeat the draws in the same process, after everything else was generated in between."""
-    found = _differences(evidence, evidence.worker, chosen)
-    return [finding(f"L3.{part}-unstable", f"repeated in the same process: {seen}") for part, seen in found.items()]
+    differences = _differences(evidence, evidence.worker, chosen)
+    return [
+        finding(f"L3.{part}-unstable", f"repeated in the same process: {seen}") for part, seen in differences.items()
+    ]
 
 
 def check_other_process(evidence: Evidence, chosen: Sequence[Drawn]) -> list[Finding]:
     """Repeat the draws in a second interpreter with another hash seed and another memory layout."""
     twin = evidence.open_worker(twin=True)
     try:
-        found = _differences(evidence, twin, chosen)
-        if not found:
+        differences = _differences(evidence, twin, chosen)
+        if not differences:
             return []
         # A fresh process with the first hash seed, same order: what still differs depends on order, not on hashes.
         again = evidence.open_worker(twin=False)
@@ -90,14 +92,14 @@ def check_other_process(evidence: Evidence, chosen: Sequence[Drawn]) -> list[Fin
         return [finding(code, f"{text}: the {part} differs: {seen}") for part, seen in elsewhere.items()]
     return [
         finding("L3.hash-order", f"with another PYTHONHASHSEED the {part} differs: {seen}")
-        for part, seen in found.items()
+        for part, seen in differences.items()
     ]
 
 
 def check_shared_object(evidence: Evidence, chosen: Sequence[Drawn]) -> list[Finding]:
     """Repeat the draws on one object that generates everything, in an order that mixes levels, some instances twice."""
-    found = _differences(evidence, evidence.worker, [*chosen, *chosen[::-3]], {"shared": True})
+    differences = _differences(evidence, evidence.worker, [*chosen, *chosen[::-3]], {"shared": True})
     return [
         finding("L3.hidden-state", f"on an object that generated other instances before, the {part} differs: {seen}")
-        for part, seen in found.items()
+        for part, seen in differences.items()
     ]

@@ -88,21 +88,24 @@ def check_references(evidence: Evidence, chosen: Sequence[Drawn]) -> tuple[list[
     if broken:
         return solved, check_failures(broken)
     if unsolved:
-        one = unsolved[0]
-        seen = f"seed {one.seed}, difficulty {one.difficulty}: no plain form of {one.answer_key[:80]} scores 1"
+        instance = unsolved[0]
+        seen = f"seed {instance.seed}, difficulty {instance.difficulty}: "
+        seen += f"no plain form of {instance.answer_key[:80]} scores 1"
         seen += f" ({len(unsolved)} of {len(chosen)} instances)"
-        return solved, [finding("L5.reference-rejected", seen, Replay(*one.key, plain_text(one.answer)))]
+        return solved, [finding("L5.reference-rejected", seen, Replay(*instance.key, plain_text(instance.answer)))]
     return solved, []
 
 
 def tell_family(evidence: Evidence, solved: Sequence[Solved], wrong: WrongAnswers) -> Family:
     """Tell the scorer's family: graded by the scores seen, comparing by swapping references between instances."""
     graded = any(probe.score is not None and 0.0 < probe.score < FULL for probe in wrong.changed + wrong.foreign)
-    pairs = [(one, solved[(i + 1) % len(solved)]) for i, one in enumerate(solved)]
-    pairs = [(one, other) for one, other in pairs if one.instance.answer_key != other.instance.answer_key]
+    pairs = [(solution, solved[(i + 1) % len(solved)]) for i, solution in enumerate(solved)]
+    pairs = [
+        (solution, other) for solution, other in pairs if solution.instance.answer_key != other.instance.answer_key
+    ]
     outcomes = evidence.call(
         "swapped",
-        [[list(one.instance.key), list(other.instance.key), other.text] for one, other in pairs],
+        [[list(solution.instance.key), list(other.instance.key), other.text] for solution, other in pairs],
         stop_on_death=False,
     )
     accepted = sum(isinstance(outcome, Ok) and outcome.value >= FULL for outcome in outcomes)
@@ -114,7 +117,7 @@ def tell_family(evidence: Evidence, solved: Sequence[Solved], wrong: WrongAnswer
 
 def check_failures(probes: Iterable[Probe]) -> list[Finding]:
     """Report each way in which the scorer raised, hung, died or left [0, 1], one finding for each."""
-    found: dict[str, Finding] = {}
+    findings: dict[str, Finding] = {}
     for probe in probes:
         if isinstance(probe.outcome, Failed):
             kind = probe.outcome.kind
@@ -123,11 +126,11 @@ def check_failures(probes: Iterable[Probe]) -> list[Finding]:
             code = {"exception": "L5.scorer-raises", "timeout": "L5.scorer-slow"}.get(kind, "L5.scorer-died")
             if probe.outcome.error == "BadScore":
                 code = "L5.score-range"
-            found.setdefault(code, finding(code, f"{probe.describe()}: {probe.outcome.message}", probe.replay))
+            findings.setdefault(code, finding(code, f"{probe.describe()}: {probe.outcome.message}", probe.replay))
         elif not 0.0 <= probe.outcome.value <= 1.0:
             seen = f"{probe.describe()} scores {probe.outcome.value}; expected [0, 1]"
-            found.setdefault("L5.score-range", finding("L5.score-range", seen, probe.replay))
-    return list(found.values())
+            findings.setdefault("L5.score-range", finding("L5.score-range", seen, probe.replay))
+    return list(findings.values())
 
 
 def check_changed(wrong: WrongAnswers, family: Family) -> list[Finding]:
@@ -253,7 +256,7 @@ def check_malformed(wrong: WrongAnswers, family: Family, solved: Sequence[Solved
     Two exceptions: if answers are words, a word is at least of the right type; if answers are verified, "nothing" may
     be a valid move, so an empty answer is a fault only if it always pays.
     """
-    right = {one.instance.key: one.text.strip() for one in solved}
+    right = {solution.instance.key: solution.text.strip() for solution in solved}
     judged = [probe for probe in wrong.empty if right.get(probe.instance.key)]
     floor = 0.5 if family.graded and not family.compares else 1e-12
     paid = [probe for probe in judged if probe.score is not None and probe.score >= floor]
@@ -261,7 +264,7 @@ def check_malformed(wrong: WrongAnswers, family: Family, solved: Sequence[Solved
     if paid and (family.compares or len(paid) == len(judged)):
         seen = f"{paid[0].describe()} scores {paid[0].score:g}; expected 0"
         findings.append(finding("L5.empty-rewarded", seen, paid[0].replay))
-    wordy = any(isinstance(one.value, str) and any(c.isalpha() for c in one.value) for one in solved)
+    wordy = any(isinstance(solution.value, str) and any(c.isalpha() for c in solution.value) for solution in solved)
     for probe in wrong.malformed + wrong.overlong:
         expected = right.get(probe.instance.key, "")
         if not probe.score or not expected or probe.text.strip().casefold() == expected.casefold():
@@ -304,12 +307,12 @@ def check_memory(evidence: Evidence, solved: Sequence[Solved], wrong: WrongAnswe
     chosen = _cheapest(evidence, solved, 8)
     changed = {probe.instance.key: probe.text for probe in wrong.changed}
     rows: list[tuple[Drawn, str]] = []
-    for one, other in zip(chosen, [*chosen[1:], chosen[0]], strict=True):
+    for solution, other in zip(chosen, [*chosen[1:], chosen[0]], strict=True):
         # `other.text` is right for the next instance: a memory by text alone must get one of the two wrong.
-        texts = [other.text, changed.get(one.instance.key, "?"), "???", one.text, "???", one.text]
-        rows += [(one.instance, text) for text in texts]
+        texts = [other.text, changed.get(solution.instance.key, "?"), "???", solution.text, "???", solution.text]
+        rows += [(solution.instance, text) for text in texts]
     known = {(p.instance.key, p.text): _verdict(p.outcome) for p in (*wrong.changed, *wrong.foreign)}
-    known |= {(one.instance.key, one.text): "1" for one in chosen}
+    known |= {(solution.instance.key, solution.text): "1" for solution in chosen}
     worker = evidence.open_worker()
     try:
         for order, args in ((rows, {"shared": True}), (rows[::-1], None)):
@@ -339,7 +342,7 @@ def _verdict(outcome: Outcome) -> str:
 
 def _cheapest(evidence: Evidence, solved: Sequence[Solved], count: int) -> list[Solved]:
     """Choose instances of several levels that cost little to make again."""
-    affordable = [one for one in solved if evidence.seconds(one.instance) < 0.1]
+    affordable = [solution for solution in solved if evidence.seconds(solution.instance) < 0.1]
     return affordable[:count] or list(solved[:1])
 
 
@@ -347,18 +350,18 @@ def check_parser(evidence: Evidence, solved: Sequence[Solved]) -> list[Finding]:
     """Check that `_process` turns no garbage into the reference, and reads the same text the same way each time."""
     garbage = [text for text in MALFORMED if text not in ("None", "null", "[]", "{}", "()")]
     chosen = _cheapest(evidence, solved, 4)
-    items = [[*one.instance.key, text] for one in chosen for text in garbage]
-    owners = [one for one in chosen for _ in garbage]
+    items = [[*solution.instance.key, text] for solution in chosen for text in garbage]
+    owners = [solution for solution in chosen for _ in garbage]
     outcomes = evidence.call("parse", items, stop_on_death=False)
-    for one, item, outcome in zip(owners, items, outcomes, strict=True):
+    for solution, item, outcome in zip(owners, items, outcomes, strict=True):
         if isinstance(outcome, Failed) or outcome.value[0] != "value" or outcome.value[1] is None:
             continue
         parsed = canonical(outcome.value[1])
         trivial = parsed in ("[]", "{}", '""', "0", "false")
-        if parsed == one.instance.answer_key and not trivial and str(item[2]).strip() != one.text.strip():
-            where = f"seed {one.instance.seed}, difficulty {one.instance.difficulty}"
+        if parsed == solution.instance.answer_key and not trivial and str(item[2]).strip() != solution.text.strip():
+            where = f"seed {solution.instance.seed}, difficulty {solution.instance.difficulty}"
             return [finding("L5.parser-leaks", f"{where}: _process({item[2]!r}) gives the reference {parsed[:60]}")]
-    texts = [[*one.instance.key, one.text] for one in chosen]
+    texts = [[*solution.instance.key, solution.text] for solution in chosen]
     return _check_parser_order(evidence, texts)
 
 

@@ -33,22 +33,24 @@ def check_answer_in_prompt(solved: Sequence[Solved]) -> list[Finding]:
     An answer that merely occurs is fine (the k-th smallest of a list is in the list). It is a leak if the same words
     always stand right before it.
     """
-    considered = [one for one in solved if one.text.strip()]
-    texts = Counter(one.text for one in considered)
+    considered = [solution for solution in solved if solution.text.strip()]
+    texts = Counter(solution.text for solution in considered)
     if len(considered) < MIN_INSTANCES or texts.most_common(1)[0][1] > 0.85 * len(considered):
         return []
     for form in dict.fromkeys([considered[0].form, *FORMS[:7]]):
-        written = [(one, text) for one in considered if (text := (form(one.value) or "").strip())]
-        shown: defaultdict[str, list[tuple[Solved, str]]] = defaultdict(list)
-        for one, text in written:
-            for context in _contexts(one.instance.prompt, text):
-                shown[context].append((one, text))
-        for context, found in shown.items():
-            if len(found) >= LEAK_SHARE * len(considered) and _always_after(context, written, len(considered)):
-                example, text = found[0]
+        written = [(solution, text) for solution in considered if (text := (form(solution.value) or "").strip())]
+        by_context: defaultdict[str, list[tuple[Solved, str]]] = defaultdict(list)
+        for solution, text in written:
+            for context in _contexts(solution.instance.prompt, text):
+                by_context[context].append((solution, text))
+        for context, occurrences in by_context.items():
+            if len(occurrences) >= LEAK_SHARE * len(considered) and _always_after(context, written, len(considered)):
+                example, text = occurrences[0]
                 seen = f"seed {example.instance.seed}: the prompt says {context + text[:40]!r}"
                 return [
-                    finding("L5.answer-in-prompt", f"{seen}, and so in {len(found)} of {len(considered)} instances")
+                    finding(
+                        "L5.answer-in-prompt", f"{seen}, and so in {len(occurrences)} of {len(considered)} instances"
+                    )
                 ]
     return []
 
@@ -76,9 +78,9 @@ def _always_after(context: str, written: Sequence[tuple[Solved, str]], total: in
     """Return whether the answer nearly always follows the first, or the last, occurrence of these words."""
     for locate in (str.find, str.rfind):
         hits = 0
-        for one, text in written:
-            start = locate(one.instance.prompt, context)
-            hits += start != -1 and one.instance.prompt[start + len(context) :].startswith(text)
+        for solution, text in written:
+            start = locate(solution.instance.prompt, context)
+            hits += start != -1 and solution.instance.prompt[start + len(context) :].startswith(text)
         if hits >= LEAK_SHARE * total:
             return True
     return False
@@ -140,8 +142,8 @@ def _after_last_colon(prompt: str, numbers: list[str]) -> str | None:
 
 
 def _enclosed(prompt: str, numbers: list[str]) -> str | None:
-    found = _ENCLOSED.search(prompt[:READ])
-    return found.group(1) if found else None
+    match = _ENCLOSED.search(prompt[:READ])
+    return match.group(1) if match else None
 
 
 SHORTCUTS: dict[str, Shortcut] = {
@@ -168,7 +170,7 @@ SHORTCUTS: dict[str, Shortcut] = {
 
 def check_shortcuts(evidence: Evidence, solved: Sequence[Solved]) -> list[Finding]:
     """Check that no cheap rule over the prompt's numbers, and no constant, solves the task."""
-    chosen = [one for one in solved if one.instance.difficulty >= 1] or list(solved)
+    chosen = [solution for solution in solved if solution.instance.difficulty >= 1] or list(solved)
     if len(chosen) < MIN_INSTANCES:
         return []
     constants = {f"the constant {text!r}": text for text in _common_answers(chosen)}
@@ -191,13 +193,13 @@ def _shares(
 ) -> dict[str, float]:
     """Compute the share of instances that each rule solves."""
     rows: list[tuple[Drawn, str, str, bool, str]] = []
-    for one in solved:
-        numbers = [text for text in _NUMBER.findall(one.instance.prompt[:READ]) if len(text) < 200]
+    for solution in solved:
+        numbers = [text for text in _NUMBER.findall(solution.instance.prompt[:READ]) if len(text) < 200]
         for name in rules:
             if name in constants:
-                rows.append((one.instance, name, constants[name], False, ""))
-            elif (text := SHORTCUTS[name](one.instance.prompt, numbers)) is not None:
-                rows.append((one.instance, name, text, False, ""))
+                rows.append((solution.instance, name, constants[name], False, ""))
+            elif (text := SHORTCUTS[name](solution.instance.prompt, numbers)) is not None:
+                rows.append((solution.instance, name, text, False, ""))
     hits = dict.fromkeys(rules, 0)
     for probe in score(evidence, rows):
         hits[probe.kind] += probe.score is not None and probe.score >= FULL
@@ -207,7 +209,7 @@ def _shares(
 def _common_answers(solved: Sequence[Solved]) -> list[str]:
     """List answers that may be right everywhere: the most frequent ones, and what lazy solvers say."""
     counts: defaultdict[str, int] = defaultdict(int)
-    for one in solved:
-        counts[one.text] += 1
+    for solution in solved:
+        counts[solution.text] += 1
     frequent = sorted(counts, key=lambda text: -counts[text])[:2]
     return list(dict.fromkeys([*frequent, "0", "1", "-1"]))

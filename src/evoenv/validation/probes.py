@@ -53,8 +53,8 @@ class Probe:
         return Replay(self.instance.seed, self.instance.difficulty, self.text)
 
     def describe(self) -> str:
-        shown = self.label or (repr(self.text) if len(self.text) <= 60 else repr(self.text[:57]) + "…")
-        return f"seed {self.instance.seed}, difficulty {self.instance.difficulty}: the answer {shown}"
+        answer = self.label or (repr(self.text) if len(self.text) <= 60 else repr(self.text[:57]) + "…")
+        return f"seed {self.instance.seed}, difficulty {self.instance.difficulty}: the answer {answer}"
 
 
 @dataclass(frozen=True)
@@ -130,15 +130,15 @@ def _try_forms(
         for text, form in texts.items():
             items.append((instance, "reference", text, False, ""))
             used.append(form)
-    found: set[tuple[int, int]] = set()
+    solved_keys: set[tuple[int, int]] = set()
     for probe, form in zip(score(evidence, items), used, strict=True):
         if isinstance(probe.outcome, Failed):
             broken.append(probe)
-        elif probe.score is not None and probe.score >= RIGHT and probe.instance.key not in found:
-            found.add(probe.instance.key)
+        elif probe.score is not None and probe.score >= RIGHT and probe.instance.key not in solved_keys:
+            solved_keys.add(probe.instance.key)
             ranking[form] += 1
             solved.append(Solved(probe.instance, probe.text, form, probe.instance.answer))
-    return [instance for instance in batch if instance.key not in found]
+    return [instance for instance in batch if instance.key not in solved_keys]
 
 
 # --------------------------------------------------------------------------- wrong answers
@@ -196,15 +196,15 @@ def wrong_answers(
 ) -> WrongAnswers:
     """Score, in one batch, every wrong answer that the instances at hand suggest, and those planned elsewhere."""
     plan: list[Planned] = [row for row in further if row[2].strip()]
-    for index, one in enumerate(solved):
-        plan += _changed(one)
-        plan += _foreign(one, solved, index)
-        plan += _flooded(one, options)
-        plan += _whole_number_texts(one)
-    for one in [*solved[:3], *solved[-2:]]:
-        plan += [(one.instance, "malformed", text, False, "") for text in MALFORMED]
-        plan += [(one.instance, "odd", text, False, "") for text in ODD]
-        plan += [(one.instance, "empty", text, False, "") for text in EMPTY]
+    for index, solution in enumerate(solved):
+        plan += _changed(solution)
+        plan += _foreign(solution, solved, index)
+        plan += _flooded(solution, options)
+        plan += _whole_number_texts(solution)
+    for solution in [*solved[:3], *solved[-2:]]:
+        plan += [(solution.instance, "malformed", text, False, "") for text in MALFORMED]
+        plan += [(solution.instance, "odd", text, False, "") for text in ODD]
+        plan += [(solution.instance, "empty", text, False, "") for text in EMPTY]
     if solved:
         middle = solved[len(solved) // 2]
         plan += [(middle.instance, "overlong", text, False, name) for name, text in overlong()]
@@ -216,68 +216,72 @@ def wrong_answers(
     return result
 
 
-def _changed(one: Solved) -> list[Planned]:
+def _changed(solution: Solved) -> list[Planned]:
     """Plan variants of the value, written in the form that works."""
     rows = []
-    for variant in variants(one.value):
-        text = one.form(variant.value)
-        if text is None and isinstance(one.value, tuple):
-            text = one.form(tuple(variant.value))
-        if text is not None and text.strip() and text.strip() != one.text.strip():
-            rows.append((one.instance, f"changed:{variant.kind}", text, variant.may_be_valid, ""))
+    for variant in variants(solution.value):
+        text = solution.form(variant.value)
+        if text is None and isinstance(solution.value, tuple):
+            text = solution.form(tuple(variant.value))
+        if text is not None and text.strip() and text.strip() != solution.text.strip():
+            rows.append((solution.instance, f"changed:{variant.kind}", text, variant.may_be_valid, ""))
     return rows
 
 
-def _foreign(one: Solved, solved: Sequence[Solved], index: int) -> list[Planned]:
+def _foreign(solution: Solved, solved: Sequence[Solved], index: int) -> list[Planned]:
     """Plan right answers of other instances, of the same level if there are any."""
     ring = [*solved[index + 1 :], *solved[:index]]
-    ring.sort(key=lambda other: other.instance.difficulty != one.instance.difficulty)
-    texts = dict.fromkeys(other.text for other in ring if other.text.strip() and other.text.strip() != one.text.strip())
-    return [(one.instance, "foreign", text, False, "") for text in list(texts)[:3]]
+    ring.sort(key=lambda other: other.instance.difficulty != solution.instance.difficulty)
+    texts = dict.fromkeys(
+        other.text for other in ring if other.text.strip() and other.text.strip() != solution.text.strip()
+    )
+    return [(solution.instance, "foreign", text, False, "") for text in list(texts)[:3]]
 
 
-def _whole_number_texts(one: Solved) -> list[Planned]:
+def _whole_number_texts(solution: Solved) -> list[Planned]:
     """Plan a whole number with decimals behind it, and any answer with a word: parsers may forgive the word alone."""
-    text = one.text.strip()
+    text = solution.text.strip()
     tails = (".4", ".93", LENIENT) if _WHOLE.fullmatch(text) and len(text) <= 15 else (LENIENT,)
-    return [(one.instance, f"cut:{tail}", text + tail, False, "") for tail in tails]
+    return [(solution.instance, f"cut:{tail}", text + tail, False, "") for tail in tails]
 
 
-def _flooded(one: Solved, options: Sequence[str]) -> list[Planned]:
+def _flooded(solution: Solved, options: Sequence[str]) -> list[Planned]:
     """Plan the right answer hidden among wrong ones: never first, never last, so that no honest parser finds it."""
-    text = one.text
+    text = solution.text
     wrong = list(
-        dict.fromkeys(rendered for v in variants(one.value) if (rendered := one.form(v.value)) and rendered.strip())
+        dict.fromkeys(
+            rendered for v in variants(solution.value) if (rendered := solution.form(v.value)) and rendered.strip()
+        )
     )
     wrong = [other for other in wrong if other.strip() != text.strip()][:4]
     rows: list[Planned] = []
     if len(wrong) >= 2:
         for separator in (" ", ", ", "\n"):
-            rows.append((one.instance, "flooded:listed", separator.join([wrong[0], text, *wrong[1:]]), False, ""))
-        rows.append((one.instance, "flooded:or", f"{wrong[0]} or {text} or {wrong[1]}", False, ""))
+            rows.append((solution.instance, "flooded:listed", separator.join([wrong[0], text, *wrong[1:]]), False, ""))
+        rows.append((solution.instance, "flooded:or", f"{wrong[0]} or {text} or {wrong[1]}", False, ""))
     if text.lstrip("-").isdigit() and len(text) < 7:
         middle = int(text)
         counted = " ".join(str(n) for n in range(middle - 60, middle + 61))
-        rows.append((one.instance, "flooded:counted", counted, False, "every number around the right one"))
-    if isinstance(one.value, list | tuple | set | frozenset) and len(one.value) >= 2:
-        many = [other.value for other in variants(list(one.value)) if other.kind in ("extra", "first-changed")]
-        flooded = [*one.value, *(item for value in many for item in value)]
-        long = one.form(flooded)
+        rows.append((solution.instance, "flooded:counted", counted, False, "every number around the right one"))
+    if isinstance(solution.value, list | tuple | set | frozenset) and len(solution.value) >= 2:
+        many = [other.value for other in variants(list(solution.value)) if other.kind in ("extra", "first-changed")]
+        flooded = [*solution.value, *(item for value in many for item in value)]
+        long = solution.form(flooded)
         if long is not None:
-            rows.append((one.instance, "flooded:extended", long, False, ""))
-        first = next(iter(one.value))
-        echoed = one.form([first] * len(one.value))
-        if echoed is not None and any(item != first for item in one.value):
-            rows.append((one.instance, "flooded:echoed", echoed, False, ""))
+            rows.append((solution.instance, "flooded:extended", long, False, ""))
+        first = next(iter(solution.value))
+        echoed = solution.form([first] * len(solution.value))
+        if echoed is not None and any(item != first for item in solution.value):
+            rows.append((solution.instance, "flooded:echoed", echoed, False, ""))
     if 2 <= len(options) <= OPTIONS_AT_MOST and text in options:
-        rows += [(one.instance, "flooded:options", listed, False, "") for listed in join_options(options)]
-        rows += [(one.instance, "flooded:options", listed, False, "") for listed in join_options(options[::-1])]
+        rows += [(solution.instance, "flooded:options", listed, False, "") for listed in join_options(options)]
+        rows += [(solution.instance, "flooded:options", listed, False, "") for listed in join_options(options[::-1])]
     return rows
 
 
 def answer_options(solved: Sequence[Solved]) -> list[str]:
     """Return the answers if there are only a few words to choose from, else an empty list."""
-    texts = Counter(one.text for one in solved)
+    texts = Counter(solution.text for solution in solved)
     if 2 <= len(texts) <= OPTIONS_AT_MOST and not all(text.lstrip("-").isdigit() for text in texts):
         return sorted(texts)
     return []

@@ -49,12 +49,12 @@ def plan_rivals(solved: Sequence[Solved], options: Sequence[str], drawn: Sequenc
     """Plan every other option, if there are only a few; the nearest other answer, if answers are decimals."""
     rows: list[Planned] = []
     values = _decimal_answers(drawn)
-    for one in solved:
-        if one.text in options:
-            rows += [(one.instance, "option", text, False, "") for text in options if text != one.text]
-        nearest = _nearest(one, values)
-        if nearest is not None and (text := one.form(nearest)) is not None:
-            rows.append((one.instance, "neighbour", text, False, ""))
+    for solution in solved:
+        if solution.text in options:
+            rows += [(solution.instance, "option", text, False, "") for text in options if text != solution.text]
+        nearest = _nearest(solution, values)
+        if nearest is not None and (text := solution.form(nearest)) is not None:
+            rows.append((solution.instance, "neighbour", text, False, ""))
     return rows
 
 
@@ -75,12 +75,14 @@ def _decimal_answers(drawn: Sequence[Drawn]) -> dict[int, list[tuple[float, obje
     return values
 
 
-def _nearest(one: Solved, values: dict[int, list[tuple[float, object]]]) -> object | None:
-    number = _decimal(one.value)
+def _nearest(solution: Solved, values: dict[int, list[tuple[float, object]]]) -> object | None:
+    number = _decimal(solution.value)
     if number is None:
         return None
     others = [
-        row for row in values.get(one.instance.difficulty, ()) if abs(row[0] - number) > 1e-6 * max(1.0, abs(number))
+        row
+        for row in values.get(solution.instance.difficulty, ())
+        if abs(row[0] - number) > 1e-6 * max(1.0, abs(number))
     ]
     return min(others, key=lambda row: abs(row[0] - number))[1] if others else None
 
@@ -126,22 +128,24 @@ def _differ(probe: Probe) -> bool:
 
 def check_unique(evidence: Evidence, solved: Sequence[Solved], probes: Sequence[Probe]) -> list[Finding]:
     """Report a second solution of a task that promises one: found among the changed answers, or by a short search."""
-    promised = [one for one in solved if _UNIQUE.search(one.instance.prompt)]
+    promised = [solution for solution in solved if _UNIQUE.search(solution.instance.prompt)]
     if len(promised) < FEWEST:
         return []
-    right = {one.instance.key: _essence(one.text) for one in solved}
+    right = {solution.instance.key: _essence(solution.text) for solution in solved}
     seconds = [probe for probe in probes if probe.kind.partition(":")[2] in _ESSENTIAL and not probe.may_be_valid]
     seconds += [probe for probe in probes if probe.kind == "foreign"]
-    easiest = sorted(promised, key=lambda one: (one.instance.difficulty, len(one.instance.prompt)))[:SEARCHED]
+    easiest = sorted(promised, key=lambda solution: (solution.instance.difficulty, len(solution.instance.prompt)))[
+        :SEARCHED
+    ]
     seconds += score(
         evidence,
         [
-            (one.instance, "guess", text, False, "")
-            for one in easiest
-            for text in itertools.islice(guesses(one.instance.prompt), GUESSES)
+            (solution.instance, "guess", text, False, "")
+            for solution in easiest
+            for text in itertools.islice(guesses(solution.instance.prompt), GUESSES)
         ],
     )
-    keys = {one.instance.key for one in promised}
+    keys = {solution.instance.key for solution in promised}
     seconds = [
         probe
         for probe in seconds

@@ -41,30 +41,30 @@ def plan_unworked(solved: Sequence[Solved]) -> list[Planned]:
     """Plan both kinds of answer for a few instances, spread over the levels."""
     chosen = solved[:: max(1, len(solved) // TRIED)][:TRIED]
     rows: list[Planned] = []
-    for one in chosen:
-        rows += [(one.instance, f"special:{kind}", text, False, "") for kind, text in special_numbers(one)]
-        rows += [(one.instance, f"restated:{kind}", text, False, "") for kind, text in restated(one)]
+    for solution in chosen:
+        rows += [(solution.instance, f"special:{kind}", text, False, "") for kind, text in special_numbers(solution)]
+        rows += [(solution.instance, f"restated:{kind}", text, False, "") for kind, text in restated(solution)]
     return rows
 
 
 # --------------------------------------------------------------------------- numbers that are none
 
 
-def special_numbers(one: Solved) -> Iterator[tuple[str, str]]:
+def special_numbers(solution: Solved) -> Iterator[tuple[str, str]]:
     """Yield the answer with `nan` or `inf` in place of some or all of its numbers, if it has several."""
-    items = items_of(one.value)
+    items = items_of(solution.value)
     if items is not None and len(items) > 1 and all(type(item) in (int, float) for item in items):
         for kind, changed in _replaced(len(items)):
-            text = one.form(
+            text = solution.form(
                 [float(changed.get(index, item)) if index in changed else item for index, item in enumerate(items)]
             )
             if text is not None:
                 yield kind, text
-    elif isinstance(one.value, str):
-        numbers = list(NUMBER.finditer(one.value))
-        if 1 < len(numbers) <= 64 and made_of_numbers(one.value):
+    elif isinstance(solution.value, str):
+        numbers = list(NUMBER.finditer(solution.value))
+        if 1 < len(numbers) <= 64 and made_of_numbers(solution.value):
             for kind, changed in _replaced(len(numbers)):
-                yield kind, _with_numbers(one.value, numbers, changed)
+                yield kind, _with_numbers(solution.value, numbers, changed)
 
 
 def _replaced(count: int) -> Iterator[tuple[str, dict[int, str]]]:
@@ -99,9 +99,9 @@ def check_special_numbers(special: Sequence[Probe], graded: bool) -> list[Findin
 # --------------------------------------------------------------------------- the question as its own answer
 
 
-def restated(one: Solved) -> Iterator[tuple[str, str]]:
+def restated(solution: Solved) -> Iterator[tuple[str, str]]:
     """Yield the question, or the number that it asks for, written as if it were an answer."""
-    text, prompt = one.text.strip(), one.instance.prompt[:READ]
+    text, prompt = solution.text.strip(), solution.instance.prompt[:READ]
     if len(text) > LONGEST:
         return
     if re.fullmatch(r"-?[0-9]+(?:\.[0-9]+)?", text):
@@ -115,8 +115,10 @@ def restated(one: Solved) -> Iterator[tuple[str, str]]:
 
 
 def _longest(pattern: re.Pattern[str], prompt: str) -> str | None:
-    found = [text for match in pattern.finditer(prompt) if _OPERATOR.search(text := match.group()) and _balanced(text)]
-    return max(found, key=len, default=None)
+    expressions = [
+        text for match in pattern.finditer(prompt) if _OPERATOR.search(text := match.group()) and _balanced(text)
+    ]
+    return max(expressions, key=len, default=None)
 
 
 def _balanced(text: str) -> bool:
@@ -146,11 +148,13 @@ def _unevaluated(text: str, prompt: str) -> Iterator[tuple[str, str]]:
         return
     variable = Counter(names).most_common(1)[0][0]
     symbols = _WORD.sub("\n", prompt)
-    found = [match.group().strip() for match in _SYMBOLIC.finditer(symbols)]
-    found = [
-        part for part in found if _OPERATOR.search(part) and variable in _VARIABLE.findall(part) and _balanced(part)
+    expressions = [match.group().strip() for match in _SYMBOLIC.finditer(symbols)]
+    expressions = [
+        part
+        for part in expressions
+        if _OPERATOR.search(part) and variable in _VARIABLE.findall(part) and _balanced(part)
     ]
-    question = max(found, key=len, default=None)
+    question = max(expressions, key=len, default=None)
     if question is None or _plain(question) == _plain(text):
         return
     yield "integral", f"Integral({question}, {variable})"

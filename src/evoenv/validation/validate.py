@@ -111,4 +111,6 @@ def check_controller(source: str, allowed_imports: tuple[str, ...]) -> list[Find
     """Check that a controller file obeys the same rules for imports and names; the worker finds its class."""
     findings = check_source(source, allowed_imports)[1]
     unwanted = ("L1.no-class", "L1.missing-method", "L1.signature", "L1.several-classes")
-    return [finding(one.code, f"in the controller: {one.message}") for one in findings if one.code not in unwanted]
+    return [
+        finding(fault.code, f"in the controller: {fault.message}") for fault in findings if fault.code not in unwanted
+    ]

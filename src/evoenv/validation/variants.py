@@ -214,7 +214,7 @@ def _smallest_changed(items: list[Any]) -> list[Variant]:
     """
     if any(type(item) not in (int, float) for item in items):
         return []
-    index = min(range(len(items)), key=lambda place: abs(items[place]))
+    index = min(range(len(items)), key=lambda position: abs(items[position]))
     step = 1 if type(items[index]) is int else 0.06 + abs(items[index]) * 0.05
     result = [Variant("smallest-changed", [*items[:index], items[index] + step, *items[index + 1 :]])]
     others = [item for item in items if item != items[0]]

@@ -28,23 +28,23 @@ def find_witnesses(evidence: Evidence, chosen: Sequence[Drawn]) -> tuple[list[So
     solved, unsolved, broken = solve(evidence, chosen)
     if not unsolved and not broken:
         return solved, []
-    found: list[Solved] = []
+    witnesses: list[Solved] = []
     easiest = sorted(evidence.drawn, key=lambda instance: (instance.difficulty, len(instance.prompt)))
     tried_in_vain = 0
     for instance in easiest:
         text = _search(evidence, instance)
         if text is not None:
-            found.append(Solved(instance, text, plain_text, text))
-            if len(found) >= WANTED:
+            witnesses.append(Solved(instance, text, plain_text, text))
+            if len(witnesses) >= WANTED:
                 break
         else:
             tried_in_vain += 1
-            if tried_in_vain >= 4 and not found:
+            if tried_in_vain >= 4 and not witnesses:
                 break
             if tried_in_vain >= 10:
                 break
-    if len(found) >= 2:
-        return found, []
+    if len(witnesses) >= 2:
+        return witnesses, []
     seen = "the environment stores the value of the best answer but no answer"
     return [], [finding("L5.no-reference", f"{seen}, and no small instance could be solved by search")]
 
