@@ -26,7 +26,7 @@ ADVICE = (
 
 
 def elapsed_time_asserted(source: str) -> list[tuple[int, str]]:
-    """The line and text of every comparison of elapsed time with a number, other than with HANG_S."""
+    """Return the line and text of every comparison of elapsed time with a number, other than with HANG_S."""
     tree = ast.parse(source)
     reader = _Reader(tree)
     return [
@@ -154,7 +154,7 @@ def _assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _bound(target: ast.expr) -> Iterator[str]:
-    """The names that an assignment gives a value; `self` in `self.began` is not one."""
+    """Return the names that an assignment gives a value; `self` in `self.began` is not one."""
     return (node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 
 
@@ -163,7 +163,7 @@ def _is_number(node: ast.AST) -> bool:
 
 
 def _is_about(node: ast.AST) -> bool:
-    """A call of `approx`, `isclose` or the like."""
+    """Return whether a node is a call of `approx`, `isclose` or the like."""
     if not isinstance(node, ast.Call):
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

@@ -15,7 +15,7 @@ LINKS = re.findall(r"\]\(([^)\s#]+\.py)#([^)\s]+)\)", PAGE.read_text(encoding="u
 
 
 def defined(path: Path) -> set[str]:
-    """Names of a file's functions and classes, methods as Class.method."""
+    """Return the names of a file's functions and classes, methods as Class.method."""
     names: set[str] = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):

@@ -57,7 +57,7 @@ def test_torch_is_imported_only_where_models_live(path: Path) -> None:
 
 
 def calls(path: Path) -> Iterator[str]:
-    """What a file calls by name: `Sandbox(…)`, `LocalPolicy.open(…)`, `host.Sandbox(…)`."""
+    """Return what a file calls by name: `Sandbox(…)`, `LocalPolicy.open(…)`, `host.Sandbox(…)`."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call):
             yield ast.unparse(node.func)
@@ -75,7 +75,8 @@ OPENED = (
 
 
 def opens(name: str) -> bool:
-    """Whether a call makes a sandbox, a policy or an embedder, also by a method of the class or from its module."""
+    """Return whether a call makes a sandbox, a policy or an embedder, also by a method of the class or from its module.
+    """
     return any(part in OPENED for part in name.split("."))
 
 
@@ -126,7 +127,7 @@ def test_what_an_export_carries_imports_nothing_that_it_leaves_behind() -> None:
 
 
 def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """The strings of a file but for docstrings, values in f-strings as {}."""
+    """Return the strings of a file but for docstrings, values in f-strings as {}."""
     inside: set[ast.AST] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -195,7 +196,7 @@ MODULES = {module_of(path): path for path in files("**/*.py") if "templates" not
 
 
 def own_imports(path: Path) -> Iterator[str]:
-    """The modules of the package that a file imports when it runs, those inside functions included."""
+    """Return the modules of the package that a file imports when it runs, those inside functions included."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for_types = {
         id(inner)
@@ -216,7 +217,7 @@ def own_imports(path: Path) -> Iterator[str]:
 
 
 def part_of(module: str) -> str:
-    """The package below `evoenv` that a module belongs to, or the module itself where it stands alone."""
+    """Return the package below `evoenv` that a module belongs to, or the module itself if it stands alone."""
     return module.split(".")[1] if "." in module else "__init__"
 
 
@@ -241,7 +242,7 @@ def test_there_is_no_cycle_between_packages() -> None:
 
 
 def loaded_by(program: str) -> set[str]:
-    """The heavy packages that a program has loaded when it ends."""
+    """Return the heavy packages that a program has loaded when it ends."""
     heavy = "{'torch', 'transformers', 'numpy', 'rich', 'httpx'}"
     probe = f"import sys\n{program}\nprint(*({heavy} & set(sys.modules)), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)

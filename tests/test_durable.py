@@ -58,7 +58,7 @@ def path(tmp_path: Path) -> Path:
 
 @contextmanager
 def room_for(size: int) -> Iterator[None]:
-    """No file may grow past `size` bytes, as on a full disk: what fits is written, the rest is an error."""
+    """Let no file grow past `size` bytes, as on a full disk: what fits is written, the rest is an error."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

@@ -60,7 +60,7 @@ def test_tensorboard_reads_every_step_once_even_after_a_stop(store: Store) -> No
 
 
 def wandb_records(path: Path) -> Iterator[bytes]:
-    """The log format that wandb shares with LevelDB: blocks of 32 KiB, parts with checksum, length and kind."""
+    """Read the log format that wandb shares with LevelDB: blocks of 32 KiB, parts with checksum, length and kind."""
     data, block, part = path.read_bytes(), 32768, b""
     at = 7
     while at + 7 <= len(data):

@@ -19,7 +19,7 @@ HALF, THIRD = 0.6065306597, 0.9321024  # Q_unc(½), Q_unc(3/8)
 
 
 def evaluated(name, vector, layer=5, review=True, pass_rate=0.5, cache=None, environment=None):
-    """A candidate whose prompt and code have the same vector, so that sim is one cosine."""
+    """Make a candidate whose prompt and code have the same vector, so that sim is one cosine."""
     measured = None
     if layer >= 2:
         row = np.array([vector], dtype=np.float32)

@@ -240,7 +240,7 @@ def test_nothing_that_a_candidate_says_is_obeyed_by_a_terminal(
 
 
 def run(*arguments: str | bytes, shell: str = "", **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """The command in a process of its own, with its streams arranged by a shell."""
+    """Run the command in a process of its own, with its streams arranged by a shell."""
     command = [sys.executable, "-m", "evoenv", *arguments]
     if shell:
         command = ["sh", "-c", f'exec "$@" {shell}', "sh", *command]

@@ -68,7 +68,7 @@ def asked(server: str) -> int:
 
 
 def spent_by(run: Path) -> dict[str, int]:
-    """What the run remembers of what it has spent."""
+    """Return what the run remembers of what it has spent."""
     with Store.read(run) as store:
         spent: dict[str, int] = store.meta("spending")
     return spent
@@ -80,7 +80,7 @@ def begin(server: str, run: Path, candidates: int, *more: str) -> list[str]:
 
 
 def contents(run: Path) -> dict[str, Any]:
-    """All that must not depend on when answers came or whether the run was stopped."""
+    """Return all that must not depend on when answers came or whether the run was stopped."""
     with Store.read(run) as store:
         steps = range(1, store.last_step() + 1)
         return {

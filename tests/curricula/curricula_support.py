@@ -30,7 +30,7 @@ def sources(count: int) -> dict[str, str]:
 
 
 def answer(request: Request, index: int) -> str:
-    """The scripted world's answers, those to problems of a file by kind, and a challenger's questions."""
+    """Give the scripted world's answers, those to problems of a file by kind, and a challenger's questions."""
     text = request.messages[-1].content
     if request.role == "generator" and "<question>" in text:
         group = int(re.search(r"\.g(\d+)", request.id)[1])  # type: ignore[index]

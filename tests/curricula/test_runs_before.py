@@ -39,7 +39,7 @@ def restore(name: str, directory: Path) -> Path:
 
 
 def without_first_metrics(directory: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """What a run holds, but for the metrics of step 1: a scripted policy told less of its updates then."""
+    """Return what a run holds, but for the metrics of step 1: a scripted policy told less of its updates then."""
     return {
         query: [row for row in rows if "FROM metrics" not in query or row[0] != 1]
         for query, rows in contents(directory).items()

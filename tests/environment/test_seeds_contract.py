@@ -40,7 +40,7 @@ def sample(name: str, level: int, count: int) -> list[tuple[str, Any, Any]]:
 
 
 def answer_text(reference: Any) -> str:
-    """The reference as every seed's prompt asks for it."""
+    """Write the reference as every seed's prompt asks for it."""
     return " ".join(map(str, reference)) if isinstance(reference, list) else str(reference)
 
 

@@ -40,7 +40,7 @@ def number_after(prompt: str, words: str) -> int:
 
 
 def subsets(n: int) -> Iterator[tuple[int, ...]]:
-    """The non-empty subsets of range(n)."""
+    """Return the non-empty subsets of range(n)."""
     return itertools.chain.from_iterable(itertools.combinations(range(n), size) for size in range(1, n + 1))
 
 

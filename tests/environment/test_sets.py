@@ -31,7 +31,7 @@ USES_NUMPY = "import random\nimport numpy.linalg\n\nclass Totals:\n    pass\n"
 
 
 def make_run(directory: Path, modules: str = "[]") -> Path:
-    """A run that has taken no step, with two active environments and a retired one."""
+    """Make a run that has taken no step, with two active environments and a retired one."""
     store, _ = create(directory, load_config(overrides=[f"validation.modules={modules}"]))
     with store, store.transaction():
         sources = {"Sorting": SORTING, "Totals": USES_NUMPY, "Gone": FIBONACCI}
@@ -43,7 +43,7 @@ def make_run(directory: Path, modules: str = "[]") -> Path:
 
 
 def make_gym(directory: Path) -> Path:
-    """The layout of RLVE-Gym, with a base class that is no environment."""
+    """Make the layout of RLVE-Gym, with a base class that is no environment."""
     for kind, file, text in (
         ("environments", "environment.py", "class Maze:\n    pass\n"),
         ("parameter_controllers", "parameter_controller.py", "class MazeController:\n    pass\n"),

@@ -104,7 +104,7 @@ USES_CMATH = USES_MODULE.format(module="cmath", total="cmath.rect(sum(numbers), 
 
 
 def make_gym(directory: Path) -> Path:
-    """A folder in the layout of RLVE-Gym, with its licence above it; the path of `Gym`."""
+    """Make a folder in the layout of RLVE-Gym, with its licence above it; return the path of `Gym`."""
     gym = directory / "rlve" / "Gym"
     for kind, name, text in (
         ("environments", "environment.py", GYM_ENVIRONMENT),
@@ -134,7 +134,7 @@ def environment() -> dict[str, str]:
 
 
 def one_line(text: str) -> str:
-    """The message of a refusal: one line that begins as all do."""
+    """Return the message of a refusal: one line that begins as all do."""
     assert text.startswith("evoenv: "), text
     assert text.count("\n") == 1, text
     return text
@@ -153,6 +153,6 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def contents(directory: Path) -> dict[str, bytes]:
-    """Every file below a directory."""
+    """Read every file below a directory."""
     files = (path for path in sorted(directory.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
     return {str(path.relative_to(directory)): path.read_bytes() for path in files}

@@ -25,7 +25,7 @@ PAGES = ROOT / "docs" / "exchange"
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
-    """The fenced blocks of a page, as (language, text)."""
+    """Return the fenced blocks of a page, as (language, text)."""
     text = (PAGES / page).read_text(encoding="utf-8")
     return re.findall(r"^```(bash|python)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
@@ -125,7 +125,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 def own_scores(entries: Sequence[PoolEntry], items: Sequence[tuple[str, int, int, str]]) -> list[float]:
-    """What EvoEnv itself gives final answers (id, seed, difficulty, text)."""
+    """Score final answers (id, seed, difficulty, text) as EvoEnv itself does."""
     found: list[float] = []
     with Sandbox() as sandbox:
         for name, seed, level, text in items:

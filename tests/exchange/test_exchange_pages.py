@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(3600)]
 
 
 def commands(text: str) -> list[str]:
-    """The lines of a shell block, those that end in a backslash joined."""
+    """Return the lines of a shell block, those that end in a backslash joined."""
     return [line for line in text.replace("\\\n", " ").splitlines() if line.strip()]
 
 

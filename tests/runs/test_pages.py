@@ -39,7 +39,7 @@ def all_entries(store: Store) -> list[Entry]:
 
 
 def walked(store: Store, query: CandidateQuery, limit: int, *, newest_first: bool = False) -> list[str]:
-    """The ids of all pages of a query."""
+    """Collect the ids of all pages of a query."""
     found: list[str] = []
     after = None
     while True:

@@ -35,7 +35,7 @@ from evoenv.validation.codes import finding
 
 
 def ask(store: Store, step: int, request_id: str, purpose: Purpose, subject: str, *texts: str, count: int = 0) -> None:
-    """A request for `count` samples (as many as there are texts by default), so far answered by `texts`."""
+    """Add a request for `count` samples (as many as there are texts by default), so far answered by `texts`."""
     request = Request(request_id, "solver", (Message("user", f"About {subject}"),), count=count or len(texts))
     store.add_requests(step, [Asked(request, purpose, subject, 7, 2)])
     for index, text in enumerate(texts):
@@ -285,7 +285,7 @@ def test_lineage_goes_both_ways(tmp_path: Path):
 
 
 def admit(store: Store, step: int, index: int, source: str, parents: tuple[str, ...] = ()) -> str:
-    """A candidate in the pool; its environment's id."""
+    """Put a candidate in the pool; return its environment's id."""
     name = add_candidate(store, step, index, source=source, response="r", parents=parents)
     store.add_report(step, name, ValidationReport(5, (), "C"))
     store.add_decisions(step, [Decision(name, 5, 0.5, 0.5, True, "admitted")])

@@ -28,7 +28,7 @@ def descriptors() -> int:
 
 
 def processes_in_group(leader: int, *, zombies: bool = True) -> set[int]:
-    """A zygote leads a process group of its own, and its workers stay in it."""
+    """List a zygote's processes: it leads a process group of its own, and its workers stay in it."""
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -14,7 +14,7 @@ COLUMN = {"x86_64": 0, "aarch64": 1}
 
 
 def verdict(machine: str, number: int, arguments: tuple[int, ...] = (), *, audit: int | None = None) -> int:
-    """What the kernel would decide."""
+    """Return what the kernel would decide."""
     padded = [*arguments, 0, 0, 0, 0, 0, 0][:6]
     audit = seccomp.AUDIT_ARCHITECTURES[machine] if audit is None else audit
     data = struct.pack("<iIQ6Q", number, audit, 0, *(value & (2**64 - 1) for value in padded))

@@ -169,7 +169,7 @@ def open_run(directory: Path, sandbox: Sandbox, config: Config | None = None, po
 
 
 def contents(directory: Path) -> dict[str, list[tuple]]:
-    """All that a run holds but for clocks: what an interrupted run must have like an undisturbed one."""
+    """Return all that a run holds but for clocks: what an interrupted run must have like an undisturbed one."""
     database = Database(directory / "run.sqlite", read_only=True)
     queries = dedent("""
         SELECT id, step, purpose, count, subject, seed, difficulty, messages FROM requests ORDER BY id

@@ -322,7 +322,7 @@ def test_the_lock_goes_with_its_holder(tmp_path):
 
 
 def write_version(directory: Path, version: int) -> None:
-    """A run as an older EvoEnv left it."""
+    """Write a run as an older EvoEnv left it."""
     database = sqlite3.connect(directory / "run.sqlite")
     for statements in MIGRATIONS[:version]:
         for statement in statements:
@@ -414,7 +414,7 @@ def test_an_unwritable_place_is_said_clearly(tmp_path):
 
 
 def fill(directory, steps):
-    """A run of so many steps, with 128 candidates each, all admitted."""
+    """Write a run of `steps` steps, with 128 candidates each, all admitted."""
     with Store.create(directory, {}, {}) as store, store.transaction():
         for step in range(1, steps + 1):
             requests = [request(str(GeneratorRequestId(step, group)), 8) for group in range(16)]

@@ -51,7 +51,7 @@ def run(mode: str, directory: Path, rank: int) -> None:
 
 
 def ending(mode: str, directory: Path, rank: int) -> int:
-    """The exit code of a process that does this run; negative where a signal ended it."""
+    """Return the exit code of a process that does this run; negative if a signal ended it."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

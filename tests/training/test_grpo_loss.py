@@ -64,7 +64,7 @@ def test_far_away_tokens_stay_finite() -> None:
 def batch_loss(
     groups: list[Group], logprobs: Any, references: Any, config: TrainingConfig
 ) -> tuple[float, torch.Tensor]:
-    """The fast functions on a batch: the loss and its gradient."""
+    """Run the fast functions on a batch; return the loss and its gradient."""
     rows = build_rows(groups, config)
     columns = TokenColumns(rows, torch.device("cpu"), torch.float64)
 

@@ -88,7 +88,7 @@ def train_policy(
     count: int,
     tokens: int,
 ) -> tuple[list[float], dict[str, float]]:
-    """The loop as a run has it: sample through the port, score texts, update through the port."""
+    """Run the loop as a run has it: sample through the port, score texts, update through the port."""
     means = []
     metrics: dict[str, float] = {}
     for step in range(steps):

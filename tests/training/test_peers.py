@@ -97,14 +97,14 @@ def make_batch(model_directory: Path, rate: float) -> dict[str, Any]:
 
 
 def ours(directory: Path, batch: dict[str, Any], aggregation: str) -> dict[str, float]:
-    """The metrics of one update at the weights that the batch's `logp` belong to."""
+    """Return the metrics of one update at the weights that the batch's `logp` belong to."""
     trainer = moved_trainer(directory, batch["groups"], batch["rate"])
     trainer.config = msgspec.structs.replace(trainer.config, aggregation=aggregation)
     return learn(trainer, batch["groups"])
 
 
 def farthest(batch: dict[str, Any]) -> float:
-    """The largest gap between reference and policy: k3 is clamped from about 2.6 on."""
+    """Return the largest gap between reference and policy: k3 is clamped from about 2.6 on."""
     rows = zip(batch["peer"]["reference"], batch["peer"]["logp"], strict=True)
     return max(reference - logp for row in rows for reference, logp in zip(*row, strict=True))
 

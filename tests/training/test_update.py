@@ -27,7 +27,7 @@ def change(config: TrainingConfig, **settings: Any) -> TrainingConfig:
 
 
 def gradient_of(trainer: Trainer, groups: list[Group]) -> torch.Tensor:
-    """The gradient of one update, caught before the optimiser clips and uses it."""
+    """Return the gradient of one update, caught before the optimiser clips and uses it."""
     caught = []
     clip = trainer.optimizer.clip
 

@@ -20,7 +20,7 @@ VOCABULARY = 61
 
 
 def tiny_model(kind: str, *, seed: int = 0, dtype: torch.dtype = torch.float64, **overrides: Any) -> Any:
-    """A random Llama- or Qwen3-shaped model of some ten thousand weights."""
+    """Build a random Llama- or Qwen3-shaped model of some ten thousand weights."""
     settings: dict[str, Any] = {
         "vocab_size": VOCABULARY,
         "hidden_size": 32,
@@ -71,13 +71,13 @@ def random_groups(
 
 
 def learn(trainer: Trainer, groups: Sequence[Group]) -> dict[str, float]:
-    """One update on groups, as the loop does it; the metrics of both halves."""
+    """Make one update on groups, as the loop does it; return the metrics of both halves."""
     batch = build_batch(groups, trainer.config, update=trainer.step)
     return {**batch.metrics(), **trainer.update(batch)}
 
 
 def with_rollout(sample: Sample, **changes: Any) -> Sample:
-    """The sample with another rollout: `prompt_ids`, `token_ids`, `logprobs` or `temperature` replaced."""
+    """Return the sample with another rollout: `prompt_ids`, `token_ids`, `logprobs` or `temperature` replaced."""
     names = ("prompt_ids", "token_ids", "logprobs", "temperature")
     rollout = Rollout.of(*(changes.get(name, getattr(sample.rollout, name)) for name in names))
     return dataclasses.replace(sample, rollout=rollout, tokens=len(rollout.token_ids))

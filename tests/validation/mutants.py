@@ -13,7 +13,7 @@ OPERATORS = ["+", "-", "*", "//", "%", "<", ">", "<=", ">=", "==", "!=", "and", 
 
 
 def mutant(index: int) -> str:
-    """The index-th mutation of some seed: one to three changes."""
+    """Make the index-th mutation of some seed: one to three changes."""
     rng = random.Random(f"mutant:{index}")
     source = rng.choice(SEEDS)
     for _ in range(rng.choice((1, 1, 2, 3))):

@@ -167,7 +167,7 @@ def children_of_zygote(sandbox: Sandbox) -> list[int]:
 
 
 def run_attack(sandbox: Sandbox, attack: Attack) -> dict[str, Any]:
-    """One attack in a fresh worker: what it achieved, and whether the host can go on."""
+    """Run one attack in a fresh worker; return what it achieved, and whether the host can go on."""
     targets = Targets()
     resource_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     descriptors_before = len(os.listdir("/proc/self/fd"))
