@@ -75,8 +75,7 @@ OPENED = (
 
 
 def opens(name: str) -> bool:
-    """Return whether a call makes a sandbox, a policy or an embedder, also by a method of the class or from its module.
-    """
+    """Return whether a call makes a sandbox, a policy or an embedder, also by a class's method or from its module."""
     return any(part in OPENED for part in name.split("."))
 
 
