@@ -129,8 +129,8 @@ def find_models() -> list[dict[str, Any]]:
             cache_root() / "models" / model.cache_key,
             hub / ("models--" + model.hub_id.replace("/", "--")),
         )
-        found = next((str(place) for place in places if place.is_dir()), None)
-        models.append({"name": model.name, "path": found, "download_bytes": model.download_bytes})
+        path = next((str(directory) for directory in places if directory.is_dir()), None)
+        models.append({"name": model.name, "path": path, "download_bytes": model.download_bytes})
     return models
 
 
@@ -143,8 +143,8 @@ def advise(sandbox: dict[str, Any], packages: dict[str, Any], models: list[dict[
     ]
     if sandbox["error"] and not sandbox["missing"]:
         lines.append(f"sandbox: {sandbox['error']}")
-    for extra, found in packages.items():
-        absent = [name for name, version in found.items() if version is None]
+    for extra, versions in packages.items():
+        absent = [name for name, version in versions.items() if version is None]
         if absent and extra == "core":
             lines.append(f"packages {', '.join(absent)}: reinstall EvoEnv (pip install evoenv)")
         elif absent:

@@ -85,7 +85,7 @@ class NoveltyCache:
 
     def add(self, ids: Sequence[str], prompts: Matrix, codes: Matrix) -> None:
         """Append rows; an environment that is there already is a mistake of the caller."""
-        repeated = [name for name in ids if name in self._row]
+        repeated = [environment_id for environment_id in ids if environment_id in self._row]
         if repeated or len(set(ids)) != len(ids):
             raise ValueError(f"novelty cache: {repeated or list(ids)} would be entered twice")
         if not ids:
@@ -97,7 +97,7 @@ class NoveltyCache:
 
     def joint_vectors(self, ids: Sequence[str]) -> Matrix:
         """Return both views side by side, one row per environment: their cosine is the mean of the two views'."""
-        rows = [self._row[name] for name in ids]
+        rows = [self._row[environment_id] for environment_id in ids]
         joint: Matrix = np.hstack([self._prompts.rows(rows), self._codes.rows(rows)])
         return joint
 
@@ -198,13 +198,13 @@ def clean_generate_body(source: str) -> str:
 
 def _find_generate(tree: ast.Module) -> ast.FunctionDef | None:
     """Find `_generate`. The last class with the method wins, as the last definition does when a module runs."""
-    found: ast.FunctionDef | None = None
+    method: ast.FunctionDef | None = None
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             for item in node.body:
                 if isinstance(item, ast.FunctionDef) and item.name == "_generate":
-                    found = item
-    return found
+                    method = item
+    return method
 
 
 class _WithoutDocstrings(ast.NodeTransformer):

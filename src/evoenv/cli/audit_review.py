@@ -109,7 +109,7 @@ def run_audit(
     results = arguments.results or results_path(labelled, subject)
     try:
         with driving.logged(screen):
-            found = audit(
+            audited = audit(
                 labelled, config, subject, results,
                 seed=arguments.seed, progress=lambda what: ProgressBar(screen, what),
                 allow_degraded=arguments.allow_degraded,
@@ -123,17 +123,17 @@ def run_audit(
     reviews = config.review.reviews if config is not None else 0
     label = subject.label if subject is not None else None
     if arguments.json:
-        print_json({"model": label, "reviews": reviews, "results": str(results), **found.to_json()})
+        print_json({"model": label, "reviews": reviews, "results": str(results), **audited.to_json()})
     else:
-        show(found, label, reviews, results)
+        show(audited, label, reviews, results)
     return 0
 
 
-def show(found: Audit, label: str | None, reviews: int, results: Path) -> None:
+def show(audited: Audit, label: str | None, reviews: int, results: Path) -> None:
     screen = console()
-    items = found.labelled.items
+    items = audited.labelled.items
     sound = sum(not item.buggy for item in items)
-    title = f"{found.labelled.name}: {sound} sound, {len(items) - sound} buggy"
+    title = f"{audited.labelled.name}: {sound} sound, {len(items) - sound} buggy"
     reviewed = f"; {reviews} reviews each by {label}" if label is not None else ""
     screen.print(Text(visible(title + reviewed), "bold"), soft_wrap=True)
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -141,7 +141,7 @@ def show(found: Audit, label: str | None, reviews: int, results: Path) -> None:
         table.add_column(column, no_wrap=True)
     for column in ("acc.", "prec.", "recall", "F1", "(TP, FP, TN, FN)", "unparsed"):
         table.add_column(column, justify="right", no_wrap=True)
-    for cells in table_text(found.rows):
+    for cells in table_text(audited.rows):
         table.add_row(*cells)
     screen.print(table)
     kinds = Table(box=None, header_style="bright_black", pad_edge=False)
@@ -149,7 +149,7 @@ def show(found: Audit, label: str | None, reviews: int, results: Path) -> None:
     columns = ("of", "L1-L5", *(("review", "both") if label is not None else ()))
     for column in columns:
         kinds.add_column(column, justify="right")
-    for row in found.kinds:
+    for row in audited.kinds:
         counts = (row.count, row.mechanical, row.review, row.both)[: len(columns)]
         kinds.add_row(Text(visible(row.kind)), *map(str, counts))
     screen.print()

@@ -89,9 +89,11 @@ def parse_parameters(text: str | None) -> list[dict[str, Any]] | None:
 def nesting(value: Any) -> int:
     """Count containers within containers, of a JSON value."""
     depth, level = 0, [value]
-    while level := [one for one in level if isinstance(one, (dict, list))]:
+    while level := [container for container in level if isinstance(container, (dict, list))]:
         depth += 1
-        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+        level = [
+            inner for container in level for inner in (container.values() if isinstance(container, dict) else container)
+        ]
     return depth
 
 

@@ -256,14 +256,14 @@ class Bars:
         self._tasks[run.name] = self._progress.add_task(run.name, total=self._total, shown="")
 
     def progress(self, run: RunPlan, facts: dict[str, Any]) -> None:
-        shown = self._shown.setdefault(run.name, {})
+        figures = self._shown.setdefault(run.name, {})
         if facts.get("score") is not None:
-            shown["score"] = f"{facts['score']:.3f}"
+            figures["score"] = f"{facts['score']:.3f}"
         if "accuracy" in facts:
-            shown[f"{facts['suite'][-16:]}"] = f"{facts['accuracy']:.1%}"
+            figures[f"{facts['suite'][-16:]}"] = f"{facts['accuracy']:.1%}"
         at = min(facts["step"] if self._plan.steps else facts["tokens"], self._total)
         self._at[run.name] = at
-        text = "  ".join(f"{name} {value}" for name, value in shown.items())
+        text = "  ".join(f"{name} {value}" for name, value in figures.items())
         self._progress.update(self._tasks[run.name], completed=at, shown=text)
         self._advance()
 

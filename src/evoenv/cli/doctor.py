@@ -98,9 +98,9 @@ def show(report: dict[str, Any], out: Console) -> None:
 
     out.print("\n[bold]Packages[/]")
     rows = table()
-    for extra, found in report["packages"].items():
+    for extra, versions in report["packages"].items():
         listed = ", ".join(
-            f"{name} {version}" if version else f"[yellow]no {name}[/]" for name, version in found.items()
+            f"{name} {version}" if version else f"[yellow]no {name}[/]" for name, version in versions.items()
         )
         rows.add_row(extra, listed)
     out.print(rows)
@@ -108,10 +108,10 @@ def show(report: dict[str, Any], out: Console) -> None:
     out.print("\n[bold]Models[/]")
     rows = table()
     for model in report["models"]:
-        place = (
+        location = (
             escape(model["path"]) if model["path"] else f"not here ({model['download_bytes'] / 1e6:.0f} MB to fetch)"
         )
-        rows.add_row("[green]here[/]" if model["path"] else "[yellow]absent[/]", model["name"], place)
+        rows.add_row("[green]here[/]" if model["path"] else "[yellow]absent[/]", model["name"], location)
     out.print(rows)
 
     if report["advice"]:

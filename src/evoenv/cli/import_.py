@@ -36,9 +36,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="an environment file, a folder of them, RLVE-Gym's Gym folder, a packed pool, an export, a run, `seeds`, "
         "corpus:SPLIT:N, or reasoning-gym:NAME,NAME…",
     )
-    place = parser.add_mutually_exclusive_group(required=True)
-    place.add_argument("--pool", type=Path, metavar="DIR", help="a packed pool, new or to be added to")
-    place.add_argument("--run", dest="run_directory", type=Path, metavar="DIR", help="a run, new or to be added to")
+    destination = parser.add_mutually_exclusive_group(required=True)
+    destination.add_argument("--pool", type=Path, metavar="DIR", help="a packed pool, new or to be added to")
+    destination.add_argument(
+        "--run", dest="run_directory", type=Path, metavar="DIR", help="a run, new or to be added to"
+    )
     parser.add_argument("--preset", metavar="P", help="the configuration of a new run: nano, laptop, …")
     parser.add_argument("--origin", metavar="TEXT", help="where they come from (default: the folder's name)")
     parser.add_argument("--licence", metavar="SPDX", help="their licence (default: read off a LICENSE file)")
@@ -49,12 +51,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     modules = allowed_modules(arguments.allow_module)
     check_place(arguments)
-    found = read_source_entries(arguments, modules)
+    sources = read_source_entries(arguments, modules)
     with (
-        open_sandbox(allow_degraded=arguments.allow_degraded, modules=modules_of(found)) as sandbox,
+        open_sandbox(allow_degraded=arguments.allow_degraded, modules=modules_of(sources)) as sandbox,
         progress_bar("validating", quiet=arguments.json) as progress,
     ):
-        entries = judged(found, sandbox, progress)
+        entries = judged(sources, sandbox, progress)
     passed = [replace(entry, original=True, active=True) for entry in entries if entry.report.passed]
     refused = [entry for entry in entries if not entry.report.passed]
     added = land(arguments, passed) if passed else []
@@ -92,11 +94,11 @@ def land(arguments: argparse.Namespace, passed: Sequence[PoolEntry]) -> list[Poo
 def report(
     arguments: argparse.Namespace, added: Sequence[PoolEntry], passed: Sequence[PoolEntry], refused: Sequence[PoolEntry]
 ) -> None:
-    place = arguments.pool or arguments.run_directory
+    destination = arguments.pool or arguments.run_directory
     if arguments.json:
         print_json(
             {
-                "output": str(place),
+                "output": str(destination),
                 "imported": [described(entry) for entry in added],
                 "present": len(passed) - len(added),
                 "refused": [
@@ -105,11 +107,11 @@ def report(
                         "layer": entry.report.layer,
                         "findings": [
                             {
-                                "code": one.code,
-                                "message": one.message,
-                                "hint": hint_for(one),
+                                "code": finding.code,
+                                "message": finding.message,
+                                "hint": hint_for(finding),
                             }
-                            for one in entry.report.findings
+                            for finding in entry.report.findings
                         ],
                     }
                     for entry in refused
@@ -125,7 +127,7 @@ def report(
     if len(refused) > SHOWN:
         screen.print(f"… and {len(refused) - SHOWN} more; --json lists them all", markup=False)
     present = f", {len(passed) - len(added)} there already" if len(passed) > len(added) else ""
-    line = f"imported {len(added)} of {len(passed) + len(refused)} environments into {place}{present}"
+    line = f"imported {len(added)} of {len(passed) + len(refused)} environments into {destination}{present}"
     console().print(visible(line), markup=False, soft_wrap=True)
 
 

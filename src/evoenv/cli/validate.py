@@ -52,7 +52,8 @@ def to_json(path: Path, report: ValidationReport) -> dict[str, Any]:
         "dialect": report.dialect,
         "layer": report.layer,
         "findings": [
-            {"code": one.code, "layer": one.layer, "message": one.message, "hint": one.hint} for one in report.findings
+            {"code": finding.code, "layer": finding.layer, "message": finding.message, "hint": finding.hint}
+            for finding in report.findings
         ],
         "seconds": round(report.seconds, 4),
         "sandbox": list(report.sandbox),
@@ -70,9 +71,11 @@ def show(paths: Sequence[Path], reports: Sequence[ValidationReport]) -> None:
         line = Text.assemble(mark, " ", (f"L{report.layer}", mark[1]), f"  {visible(str(path))}  ", (facts, "dim"))
         line.append(f"  {report.seconds * 1000:.0f} ms", "dim")
         screen.print(line, soft_wrap=True)
-        for one in report.findings:
-            screen.print(Text.assemble("     ", (one.code, "yellow"), f"  {visible(one.message)}"), soft_wrap=True)
-            screen.print(Text(f"       {arrow} {visible(one.hint)}", "cyan"), soft_wrap=True)
+        for finding in report.findings:
+            screen.print(
+                Text.assemble("     ", (finding.code, "yellow"), f"  {visible(finding.message)}"), soft_wrap=True
+            )
+            screen.print(Text(f"       {arrow} {visible(finding.hint)}", "cyan"), soft_wrap=True)
     passed = sum(report.passed for report in reports)
     if len(reports) > 1:
         screen.print(f"{passed} of {len(reports)} reach L5")

@@ -131,9 +131,9 @@ def show(record: dict[str, Any], directory: Path) -> None:
     screen = console()
     last = record["checks"][-1]
     table = Table("measure", "value", title="after the warm start", title_justify="left")
-    for role, value in last["held_out_loss"].items():
-        table.add_row(f"held-out loss, {role}", f"{value:.3f}")
-    for name, shown in ability_rows(last.get("abilities", {})):
-        table.add_row(name, shown)
+    for role, loss in last["held_out_loss"].items():
+        table.add_row(f"held-out loss, {role}", f"{loss:.3f}")
+    for name, value in ability_rows(last.get("abilities", {})):
+        table.add_row(name, value)
     screen.print(table)
     screen.print(f"the model: {directory / 'model'}", markup=False, soft_wrap=True)

@@ -110,11 +110,11 @@ def ability_rows(abilities: dict[str, Any]) -> list[tuple[str, str]]:
     for role, values in abilities.items():
         for name, value in values.items():
             if isinstance(value, dict) and "accuracy" in value:
-                shown = f"{value['accuracy']:.1%} ({value['low']:.1%} to {value['high']:.1%})"
-                shown += f"; chance {value['chance']:.1%}" if "chance" in value else ""
+                text = f"{value['accuracy']:.1%} ({value['low']:.1%} to {value['high']:.1%})"
+                text += f"; chance {value['chance']:.1%}" if "chance" in value else ""
             elif isinstance(value, dict):  # candidates by the layer that they reach
-                shown = ", ".join(f"L{layer}: {count}" for layer, count in value.items())
+                text = ", ".join(f"L{layer}: {count}" for layer, count in value.items())
             else:
-                shown = f"{value:.1%}" if isinstance(value, float) else str(value)
-            rows.append((f"{role}: {name.replace('_', ' ').replace('l5', 'L5')}", shown))
+                text = f"{value:.1%}" if isinstance(value, float) else str(value)
+            rows.append((f"{role}: {name.replace('_', ' ').replace('l5', 'L5')}", text))
     return rows

@@ -160,7 +160,7 @@ def usable(name: str, levels: Levels, sandbox: Sandbox) -> Levels:
     refused: dict[int, str] = {}
     for difficulty, level in enumerate(numbers):
         row = outcomes[difficulty * TRIED : (difficulty + 1) * TRIED]
-        failures = [one for one in row if isinstance(one, Failed) and one.kind == "exception"]
+        failures = [outcome for outcome in row if isinstance(outcome, Failed) and outcome.kind == "exception"]
         if len(failures) == TRIED:
             refused[level] = f"curriculum invalid: {failures[0].message}"[:MOST_WORDS]
     return levels if len(refused) == len(numbers) else levels.without(refused)
@@ -224,7 +224,7 @@ def levels_of(name: str, factory: Any) -> Levels:
     """Return the settings of each level of the data set's curriculum, the easiest first; one level if it has none."""
     if not factory.has_curriculum(name):
         return Levels({0: {}})
-    top = max((len(one.levels) for one in factory.create_curriculum(name).attributes.values()), default=1)
+    top = max((len(attribute.levels) for attribute in factory.create_curriculum(name).attributes.values()), default=1)
     settings: dict[int, dict[str, Any]] = {}
     refused: dict[int, str] = {}
     for level in range(min(top, MOST_LEVELS)):

@@ -92,7 +92,7 @@ def to_metadata(entry: PoolEntry) -> dict[str, Any]:
             "class": report.class_name,
             "dialect": report.dialect,
             "family": report.family,
-            "findings": [[one.code, one.message, one.hint] for one in report.findings],
+            "findings": [[finding.code, finding.message, finding.hint] for finding in report.findings],
             "sandbox": list(report.sandbox),
         },
         "calibration": None
@@ -121,7 +121,7 @@ def from_metadata(source: str, data: Any) -> PoolEntry:
         modules=_texts(data["modules"]),
         report=ValidationReport(
             layer=_number(report["layer"]),
-            findings=tuple(_finding(*_texts(one)) for one in report["findings"]),
+            findings=tuple(_finding(*_texts(finding)) for finding in report["findings"]),
             class_name=report["class"],
             dialect=report["dialect"],
             family=report["family"],
@@ -129,7 +129,7 @@ def from_metadata(source: str, data: Any) -> PoolEntry:
         ),
         calibration=None
         if calibration is None
-        else Calibration(tuple(float(one) for one in calibration["scores"]), float(calibration["pass_rate"])),
+        else Calibration(tuple(float(score) for score in calibration["scores"]), float(calibration["pass_rate"])),
         similarity=None if data["similarity"] is None else float(data["similarity"]),
         reviews=_texts(data["reviews"]),
         parents=_texts(data["parents"]),
@@ -159,7 +159,7 @@ def _finding(code: str, message: str, hint: str) -> Finding:
 def _texts(value: Any) -> tuple[str, ...]:
     if type(value) is not list:
         raise TypeError(f"expected a list of texts, got {type(value).__name__}")
-    return tuple(_text(one) for one in value)
+    return tuple(_text(item) for item in value)
 
 
 def _number(value: Any) -> int:
@@ -169,7 +169,7 @@ def _number(value: Any) -> int:
 
 
 def _level(value: Any) -> tuple[int, int, int]:
-    level, right, total = (_number(one) for one in value)
+    level, right, total = (_number(number) for number in value)
     return level, right, total
 
 
@@ -209,7 +209,7 @@ def read_entries(
         if trust:
             return entries
         return [
-            replace(entry, modules=tuple(one for one in entry.modules if one in modules), report=NOT_JUDGED)
+            replace(entry, modules=tuple(module for module in entry.modules if module in modules), report=NOT_JUDGED)
             for entry in entries
         ]
     if trust and not isinstance(named, Seeds):

@@ -112,13 +112,13 @@ def check_output(directory: Path, flag: str = "-o") -> None:
             raise InputError(
                 f"{directory} is not empty, and nothing is overwritten; choose another {flag}, or remove it"
             )
-        place = directory.absolute()
-        while not place.exists():
-            place = place.parent
+        parent = directory.absolute()
+        while not parent.exists():
+            parent = parent.parent
     except OSError as error:
         raise InputError(f"cannot look at {directory}: {error.strerror}; choose another {flag}") from error
-    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        raise InputError(f"cannot write in {place}; choose another {flag}, or change its permissions")
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write in {parent}; choose another {flag}, or change its permissions")
 
 
 # --------------------------------------------------------------------------- what is exported

@@ -32,8 +32,8 @@ def find_pool(path: Path) -> Path | None:
     if not path.is_dir():
         return None
     for pattern in SEARCHED:
-        for found in sorted(path.glob(f"{pattern}/{POOL_NAME}" if pattern else POOL_NAME)):
-            return found.parent
+        for pool in sorted(path.glob(f"{pattern}/{POOL_NAME}" if pattern else POOL_NAME)):
+            return pool.parent
     return None
 
 
@@ -87,18 +87,18 @@ def read_pool(directory: Path) -> list[PoolEntry]:
         raise InputError(
             f"{directory} is a packed pool of version {head.get('version')!r}; this EvoEnv reads {VERSION}. Upgrade it"
         )
-    found: list[tuple[int, str, PoolEntry]] = []
+    rows: list[tuple[int, str, PoolEntry]] = []
     described: set[str] = set()
     for path in sorted(directory.glob("*.json")):
         if path.name != POOL_NAME:
             position, entry = _read_entry(path)
-            found.append((position, path.name, entry))
+            rows.append((position, path.name, entry))
             described.add(path.stem)
     if strays := sorted(path.name for path in directory.glob("*.py") if path.stem not in described):
         raise InputError(
             f"{directory / strays[0]} has no metadata file; import it instead: `evoenv import {directory / strays[0]}`"
         )
-    entries = [entry for _, _, entry in sorted(found, key=lambda one: one[:2])]
+    entries = [entry for _, _, entry in sorted(rows, key=lambda row: row[:2])]
     if len({entry.id for entry in entries}) < len(entries):
         raise InputError(f"{directory} holds the same source twice; remove one of the two")
     return entries

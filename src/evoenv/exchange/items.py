@@ -81,22 +81,22 @@ def _draw(entry: PoolEntry, wanted: Wanted, worker: EnvironmentWorker) -> dict[S
     counts: tuple[tuple[Split, int], ...] = (("test", wanted.test), ("train", wanted.train))
     # The test split first: asking for more training items later must not change it.
     for split, count in counts:
-        for place, level in enumerate(wanted.difficulties):
-            share = count // len(wanted.difficulties) + (place < count % len(wanted.difficulties))
+        for position, level in enumerate(wanted.difficulties):
+            share = count // len(wanted.difficulties) + (position < count % len(wanted.difficulties))
             instances = _distinct(entry, wanted.seed, split, level, share, worker, seen)
             answers = writer.answers(instances)
             drawn[split] += [
                 Item(
                     entry.id,
                     entry.name,
-                    one.seed,
+                    instance.seed,
                     level,
-                    solver_messages(one.prompt)[0].content,
-                    one.prompt,
-                    json.dumps(plain(one.reference), ensure_ascii=False),
+                    solver_messages(instance.prompt)[0].content,
+                    instance.prompt,
+                    json.dumps(plain(instance.reference), ensure_ascii=False),
                     answer,
                 )
-                for one, answer in zip(instances, answers, strict=True)
+                for instance, answer in zip(instances, answers, strict=True)
             ]
     return drawn
 
@@ -105,17 +105,17 @@ def _distinct(
     entry: PoolEntry, seed: int, split: Split, level: int, count: int, worker: EnvironmentWorker, seen: set[str]
 ) -> list[Instance]:
     """Draw `count` instances whose prompts nobody has seen, or as many as there are."""
-    found: list[Instance] = []
+    instances: list[Instance] = []
     index = 0
-    while len(found) < count and index < ATTEMPTS * count:
-        batch = range(index, min(index + count - len(found), ATTEMPTS * count))
+    while len(instances) < count and index < ATTEMPTS * count:
+        batch = range(index, min(index + count - len(instances), ATTEMPTS * count))
         index = batch.stop
-        seeds = [derive_seed("export", seed, entry.id, split, level, one) >> (63 - SEED_BITS) for one in batch]
+        seeds = [derive_seed("export", seed, entry.id, split, level, number) >> (63 - SEED_BITS) for number in batch]
         for instance in worker.instances(seeds, level):
             if instance is not None and instance.prompt not in seen:
                 seen.add(instance.prompt)
-                found.append(instance)
-    return found
+                instances.append(instance)
+    return instances
 
 
 class _Writer:

@@ -28,8 +28,8 @@ def find_licence(file: Path, root: Path) -> str | None:
     limit = root.resolve().parent
     for directory in file.resolve().parents:
         for name in FILE_NAMES:
-            if (found := directory / name).is_file():
-                return recognise(found)
+            if (path := directory / name).is_file():
+                return recognise(path)
         if directory == limit:
             break
     return None

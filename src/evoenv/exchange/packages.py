@@ -34,9 +34,9 @@ def module_name(export: Export, *taken: str) -> str:
 def requirements(entries: Iterable[PoolEntry], *own: str) -> list[str]:
     """List what a package depends on: its consumer, and what environments were allowed to import."""
     modules = sorted({module for entry in entries for module in entry.modules} - set(sys.stdlib_module_names))
-    found = metadata.packages_distributions() if modules else {}
-    named = {canonical(re.split(r"[<>=]", one)[0]) for one in own}
-    needed = dict.fromkeys(canonical(found.get(module, [module])[0]) for module in modules)
+    distributions = metadata.packages_distributions() if modules else {}
+    named = {canonical(re.split(r"[<>=]", requirement)[0]) for requirement in own}
+    needed = dict.fromkeys(canonical(distributions.get(module, [module])[0]) for module in modules)
     return [*own, *(f"{name}{_at_least(name)}" for name in needed if name not in named)]
 
 

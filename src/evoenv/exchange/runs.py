@@ -148,8 +148,8 @@ def _enter(store: Store, entries: Sequence[PoolEntry]) -> None:
         before = store.pool()
         levels = {entry.id: Difficulty(*entry.level) for entry in entries if entry.level != (0, 0, 0)}
         after = {
-            name: replace(member, difficulty=levels.get(name, member.difficulty))
-            for name, member in before.members.items()
+            member_id: replace(member, difficulty=levels.get(member_id, member.difficulty))
+            for member_id, member in before.members.items()
         }
         store.update_pool(0, before, PoolState(after))
         store.add_provenance({entry.id: to_metadata(entry) for entry in entries})

@@ -43,28 +43,31 @@ def read_sources(
 
     `modules` are allowed to those that import them.
     """
-    found = load_set(named, where=WHERE, expected=EXPECTED, modules=modules, keep_unreadable=True)
+    entries = load_set(named, where=WHERE, expected=EXPECTED, modules=modules, keep_unreadable=True)
     match named:
         case Seeds():
-            return [PoolEntry(one.source, one.name, "evoenv seed", OWN_LICENCE, original=True) for one in found]
+            return [PoolEntry(entry.source, entry.name, "evoenv seed", OWN_LICENCE, original=True) for entry in entries]
         case CorpusPart():
-            return [PoolEntry(one.source, one.name, origin or "evoenv corpus", licence or OWN_LICENCE) for one in found]
+            return [
+                PoolEntry(entry.source, entry.name, origin or "evoenv corpus", licence or OWN_LICENCE)
+                for entry in entries
+            ]
         case Datasets():
             return [
                 PoolEntry(
-                    one.source,
-                    one.name,
-                    f"{origin or 'reasoning-gym'}/{one.family}",
+                    entry.source,
+                    entry.name,
+                    f"{origin or 'reasoning-gym'}/{entry.family}",
                     licence or reasoning_gym.LICENCE,
-                    one.modules,
+                    entry.modules,
                 )
-                for one in found
+                for entry in entries
             ]
         case SourceFiles(path):
             root = path if path.is_dir() else path.parent
             return _distinct(
-                pool_entry(one, origin or root.resolve().name, licence or find_licence(root / one.path, root))
-                for one in found
+                pool_entry(entry, origin or root.resolve().name, licence or find_licence(root / entry.path, root))
+                for entry in entries
             )
 
 

@@ -25,14 +25,14 @@ REQUIRES = "reasoning-gym>=0.1.25,<0.2"
 
 def write(export: Export) -> str:
     package = module_name(export, "reasoning_gym")
-    place = export.output / package
+    directory = export.output / package
     names = dataset_names(package, export.entries)
     for name in ("__init__.py", "datasets.py"):
-        copy_template(f"reasoning_gym/{name}", place / name)
+        copy_template(f"reasoning_gym/{name}", directory / name)
     # how right answers are written as text: the same code that the export's own answers come from
-    copy_file(PACKAGE / "validation" / "forms.py", place / "forms.py")
+    copy_file(PACKAGE / "validation" / "forms.py", directory / "forms.py")
     write_json(
-        place / "package.json",
+        directory / "package.json",
         {
             "difficulties": list(export.difficulties),
             "datasets": {

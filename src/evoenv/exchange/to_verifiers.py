@@ -24,14 +24,14 @@ REQUIRES = "verifiers>=0.4,<0.5"
 
 def write(export: Export) -> str:
     package = module_name(export, *BUILT_IN)
-    place = export.output / package
+    directory = export.output / package
     drawn = export.items()
     for split, items in drawn.items():
-        write_lines(place / f"{split}.jsonl", map(instance_row, items))
+        write_lines(directory / f"{split}.jsonl", map(instance_row, items))
     answers = {item_key(item): item.answer for items in drawn.values() for item in items if item.answer is not None}
-    write_json(place / "answers.json", answers)
+    write_json(directory / "answers.json", answers)
     for name in ("__init__.py", "taskset.py"):
-        copy_template(f"verifiers/{name}", place / name)
+        copy_template(f"verifiers/{name}", directory / name)
     export.write_scorer(f"{package}/scorer")
     write_text(export.output / "pyproject.toml", pyproject(export, package, "as a verifiers taskset", REQUIRES))
     write_text(export.output / "README.md", _readme(export, package))

@@ -176,8 +176,8 @@ def is_prototype(tags: frozenset[str], prototypes: Sequence[frozenset[str]]) -> 
 
 def prototypes_of(tag_sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     """Return the prototypes of a stream of environments in order of admission."""
-    found: list[frozenset[str]] = []
+    prototypes: list[frozenset[str]] = []
     for tags in tag_sets:
-        if is_prototype(tags, found):
-            found.append(tags)
-    return found
+        if is_prototype(tags, prototypes):
+            prototypes.append(tags)
+    return prototypes

@@ -51,13 +51,13 @@ def latent_table(instance: Instance, limit: int = _MAX_VALUE_CHARS) -> list[Late
     Reviewers are weak at this when they read method by method, and it can simply be measured. A value
     counts as shown if each number or text in it stands somewhere in the prompt.
     """
-    shown = _PromptValues(instance.prompt)
+    prompt_values = _PromptValues(instance.prompt)
     rows = [
-        LatentRow(path, _short(value, limit), shown.describe(value))
+        LatentRow(path, _short(value, limit), prompt_values.describe(value))
         for path, value in _parts("z", _plain(instance.latent))[:_MAX_ROWS]
     ]
     reference = _plain(instance.reference)
-    return [*rows, LatentRow("reference a", _short(reference, limit), shown.describe(reference))]
+    return [*rows, LatentRow("reference a", _short(reference, limit), prompt_values.describe(reference))]
 
 
 def _plain(encoded: Any) -> Any:
@@ -123,12 +123,12 @@ class _PromptValues:
             distinct.setdefault(repr(leaf), leaf)
             if len(distinct) >= _MAX_LEAVES:
                 break
-        found = sum(self.has(leaf) for leaf in distinct.values())
+        present = sum(self.has(leaf) for leaf in distinct.values())
         if not distinct:
             return "empty"
-        if found == len(distinct):
+        if present == len(distinct):
             return "yes"
-        return "NO" if found == 0 else f"partly ({found} of {len(distinct)} values)"
+        return "NO" if present == 0 else f"partly ({present} of {len(distinct)} values)"
 
 
 def _number(token: str) -> float:

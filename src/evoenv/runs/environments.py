@@ -48,8 +48,8 @@ def read_lineage(store: Store) -> dict[str, Lineage]:
     rows = store.query(
         "SELECT e.id, c.parents FROM environments e LEFT JOIN candidates c ON c.id = e.candidate_id ORDER BY e.position"
     )
-    for identity, shown in rows:
-        parents[identity] = tuple(dict.fromkeys(json.loads(shown))) if shown else ()
+    for identity, parent_ids in rows:
+        parents[identity] = tuple(dict.fromkeys(json.loads(parent_ids))) if parent_ids else ()
         for parent in parents[identity]:
             children.setdefault(parent, []).append(identity)
     return {identity: Lineage(own, tuple(children.get(identity, ()))) for identity, own in parents.items()}

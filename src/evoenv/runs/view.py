@@ -345,7 +345,10 @@ class RunView:
             "ON s.environment_id = c.environment_id WHERE r.step = ? AND r.layer = 5 ORDER BY c.grp, c.idx",
             [step],
         )
-        return {name: oracle.is_consistent("" if source is None else unpack_text(source)) for name, source in rows}
+        return {
+            candidate_id: oracle.is_consistent("" if source is None else unpack_text(source))
+            for candidate_id, source in rows
+        }
 
     # ----------------------------------------------------------------- environments
 

@@ -100,7 +100,7 @@ class Zygote:
             "uid": NOBODY,
             "runtime": None if runtime is None else str(runtime),
             "modules": list(modules),
-            "path": [place for place in sys.path if place] if modules else [],
+            "path": [entry for entry in sys.path if entry] if modules else [],
         }
         # Not -I: it would ignore PYTHONHASHSEED, and determinism checks need two hash seeds.
         flags = ["-s", "-S", "-P", "-B", "-X", "utf8", "-W", "ignore"]

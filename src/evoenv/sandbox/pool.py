@@ -121,8 +121,8 @@ class WorkerPool:
             self._closed = True
             idle, self._idle = list(self._idle.values()), OrderedDict()
             threads, self._threads = self._threads, None
-        for one in idle:
-            one.worker.close()
+        for entry in idle:
+            entry.worker.close()
         if threads is not None:
             threads.shutdown()
 

@@ -187,9 +187,9 @@ class ReplyReader:
             body = bytes(buffer[HEADER_BYTES : HEADER_BYTES + size])
             del buffer[: HEADER_BYTES + size]
             budget.bytes_left -= size
-            found = check_shape(body, budget.values_left)
-            budget.values_left -= found.values
-            self._accept(parse_frame(body, self._nonce, plain=found.plain))
+            shape = check_shape(body, budget.values_left)
+            budget.values_left -= shape.values
+            self._accept(parse_frame(body, self._nonce, plain=shape.plain))
         if self.done and buffer:
             raise ProtocolError(f"the worker wrote {len(buffer)} bytes after its final frame")
 

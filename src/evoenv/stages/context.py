@@ -30,7 +30,7 @@ class Observer(Protocol):
 
 
 class Unobserved:
-    """Nobody watches."""
+    """The observer of a run that nobody watches."""
 
     def stage(self, step: int, stage: Stage) -> None:
         pass

@@ -27,14 +27,14 @@ def review_probes(
     drawn = [Drawn(item.seed, item.difficulty, item.prompt, item.latent, item.reference) for item in instances]
     evidence = Evidence(worker, lambda **options: sandbox.open(source, **options), drawn=drawn)
     solved, _, _ = probes.solve(evidence, drawn)
-    shown = [ScoredAnswer("the reference", answer.text, 1.0) for answer in solved]
+    answers = [ScoredAnswer("the reference", answer.text, 1.0) for answer in solved]
     wrong = probes.wrong_answers(evidence, solved, probes.answer_options(solved))
     for kind, count in PROBES_SHOWN:
         scored = [probe for probe in getattr(wrong, kind) if probe.score is not None]
-        shown += [
+        answers += [
             ScoredAnswer(probe.kind.replace(":", ": "), probe.text, probe.score or 0.0) for probe in scored[:count]
         ]
-    return tuple(shown)
+    return tuple(answers)
 
 
 def fitting_review(

@@ -264,7 +264,7 @@ class Journal:
             "SELECT id, subject, seed, difficulty FROM requests WHERE step = ? AND purpose = ? ORDER BY id",
             (step, purpose),
         )
-        return {name: (subject, seed, difficulty) for name, subject, seed, difficulty in rows}
+        return {request_id: (subject, seed, difficulty) for request_id, subject, seed, difficulty in rows}
 
     def request_messages(self, request_id: str) -> tuple[Message, ...]:
         rows = self._database.query("SELECT messages FROM requests WHERE id = ?", (request_id,))

@@ -38,17 +38,23 @@ def summary(suite: str, verdicts: Sequence[Verdict]) -> dict[str, Any]:
         "suite": suite,
         "evoenv": __version__,
         "sets": len(verdicts),
-        "outcomes": {name: count for name in ORDER if (count := sum(one.outcome == name for one in verdicts))},
-        "layers": dict(sorted(Counter(f"L{one.layer}" for one in verdicts if one.layer is not None).items())),
-        "codes": dict(Counter(code for one in verdicts for code in {f["code"] for f in one.findings}).most_common()),
-        "families": dict(Counter(one.family for one in verdicts if one.family).most_common()),
+        "outcomes": {
+            outcome: count for outcome in ORDER if (count := sum(verdict.outcome == outcome for verdict in verdicts))
+        },
+        "layers": dict(
+            sorted(Counter(f"L{verdict.layer}" for verdict in verdicts if verdict.layer is not None).items())
+        ),
+        "codes": dict(
+            Counter(code for verdict in verdicts for code in {f["code"] for f in verdict.findings}).most_common()
+        ),
+        "families": dict(Counter(verdict.family for verdict in verdicts if verdict.family).most_common()),
     }
 
 
 def write_pages(suite: str, verdicts: Sequence[Verdict], directory: Path) -> tuple[Path, Path]:
     """Write the page and the document; returns their paths."""
     facts = summary(suite, verdicts)
-    document = {**facts, "verdicts": [asdict(one) | {"outcome": one.outcome} for one in verdicts]}
+    document = {**facts, "verdicts": [asdict(verdict) | {"outcome": verdict.outcome} for verdict in verdicts]}
     write_document(directory / DOCUMENT, document)
     write_bytes(directory / PAGE, page(facts, verdicts).encode("utf-8", "backslashreplace"))
     return directory / PAGE, directory / DOCUMENT
@@ -59,7 +65,7 @@ def page(facts: dict[str, Any], verdicts: Sequence[Verdict]) -> str:
     tables = (
         _table("Outcome", facts["outcomes"]) + _table("Finding", facts["codes"]) + _table("Scorer", facts["families"])
     )
-    rows = "".join(_set(one) for name in ORDER for one in verdicts if one.outcome == name)
+    rows = "".join(_set(verdict) for outcome in ORDER for verdict in verdicts if verdict.outcome == outcome)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
         f"<h1>{escape(title)}</h1><p>{facts['sets']} sets, judged by EvoEnv {escape(facts['evoenv'])}. "
@@ -74,7 +80,7 @@ def _table(heading: str, counts: dict[str, int]) -> str:
 
 
 def _set(verdict: Verdict) -> str:
-    codes = ", ".join(dict.fromkeys(one["code"] for one in verdict.findings))
+    codes = ", ".join(dict.fromkeys(finding["code"] for finding in verdict.findings))
     level = "" if verdict.layer is None else f"L{verdict.layer}"
     facts = " · ".join(filter(None, (level, verdict.family or "", codes)))
     style = verdict.outcome.replace(" ", "-")
@@ -83,18 +89,19 @@ def _set(verdict: Verdict) -> str:
         f'<details id="{escape(verdict.name)}">',
         f'<summary>{heading} <span class="dim">{escape(facts)}</span></summary>',
     ]
-    for one in verdict.findings:
+    for finding in verdict.findings:
         parts.append(
-            f'<p><span class="code">{escape(one["code"])}</span> {escape(one["message"])}<br>{escape(one["hint"])}</p>'
+            f'<p><span class="code">{escape(finding["code"])}</span> {escape(finding["message"])}'
+            f"<br>{escape(finding['hint'])}</p>"
         )
-        if one["replay"]:
-            parts.append(f"<pre>{escape(one['replay'])}</pre>")
+        if finding["replay"]:
+            parts.append(f"<pre>{escape(finding['replay'])}</pre>")
     parts += [f'<p class="dim">{escape(note)}</p>' for note in verdict.notes]
     if verdict.instance_space:
-        shown = ", ".join(
+        sizes = ", ".join(
             f"level {space['level']}: {'more than ' if space['at_least'] else 'about '}{space['size']:,}"
             for space in verdict.instance_space
         )
-        parts.append(f'<p class="dim">Different instances: {escape(shown)}.</p>')
+        parts.append(f'<p class="dim">Different instances: {escape(sizes)}.</p>')
     parts.append(f"<pre>{escape(verdict.play)}</pre></details>")
     return "".join(parts)

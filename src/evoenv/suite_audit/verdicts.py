@@ -56,7 +56,7 @@ class Verdict:
             return "undecided"
         if self.layer == 5:
             return "passed"
-        codes = {one["code"] for one in self.findings}
+        codes = {finding["code"] for finding in self.findings}
         return "not judged" if codes and codes <= {"L1.import"} else "refused"
 
 
@@ -96,10 +96,10 @@ def audit(
 
 def read_verdicts(directory: Path) -> dict[str, Verdict]:
     """Read the verdicts of this version of EvoEnv by name, the latest of each; a line that was cut off is left out."""
-    found: dict[str, Verdict] = {}
+    verdicts: dict[str, Verdict] = {}
     path = directory / VERDICTS
     if not path.exists():
-        return found
+        return verdicts
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
             data = json.loads(line)
@@ -109,8 +109,8 @@ def read_verdicts(directory: Path) -> dict[str, Verdict]:
         except (ValueError, TypeError, KeyError):
             continue
         if verdict.version == __version__:
-            found[verdict.name] = verdict
-    return found
+            verdicts[verdict.name] = verdict
+    return verdicts
 
 
 def judge_member(member: Member, sandbox: Sandbox, directory: Path) -> Verdict:
@@ -135,8 +135,13 @@ def _verdict(member: Member, source: Source, play: str, report: ValidationReport
         report.layer,
         report.family,
         tuple(
-            {"code": one.code, "message": one.message, "hint": one.hint, "replay": replay_command(play, one)}
-            for one in report.findings
+            {
+                "code": finding.code,
+                "message": finding.message,
+                "hint": finding.hint,
+                "replay": replay_command(play, finding),
+            }
+            for finding in report.findings
         ),
         tuple(asdict(space) for space in report.instance_space),
         source.notes,

@@ -40,17 +40,17 @@ class PackedRow:
 
     def mask(self, queries: int, keys: int, window: int | None, like: Tensor, repeats: int = 1) -> Tensor:
         """Return an additive mask for the last `queries` of `keys` positions, stacked `repeats` times."""
-        name = queries, keys, window, repeats
-        if name not in self._masks:
+        shape = queries, keys, window, repeats
+        if shape not in self._masks:
             query = torch.arange(keys - queries, keys, device=like.device).repeat(repeats)[:, None]
             key = torch.arange(keys, device=like.device)[None, :]
             hidden = key > query
             if window is not None:
                 hidden |= key <= query - window
-            self._masks[name] = torch.zeros(hidden.shape, dtype=like.dtype, device=like.device).masked_fill_(
+            self._masks[shape] = torch.zeros(hidden.shape, dtype=like.dtype, device=like.device).masked_fill_(
                 hidden, -torch.inf
             )
-        return self._masks[name]
+        return self._masks[shape]
 
     def check(self, config: Any) -> None:
         """Raise unless every layer of a model with this configuration came through, with the window it should have."""

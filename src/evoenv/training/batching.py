@@ -153,12 +153,12 @@ def lay_out(bundles: Sequence[Bundle]) -> Layout:
         positions += range(prompt)
         responses = []
         for row in bundle.rows:
-            place = len(ids)
+            first = len(ids)
             ids += row.response_ids[:-1]
             positions += range(prompt, prompt + row.fed_tokens)
             predicts.append(start + prompt - 1)
-            predicts += range(place, place + row.fed_tokens)
-            responses.append((place, row.fed_tokens))
+            predicts += range(first, first + row.fed_tokens)
+            responses.append((first, row.fed_tokens))
             rows.append(row)
         spans.append(Span(start, prompt, tuple(responses)))
     return Layout(ids, positions, tuple(spans), tuple(rows), predicts)

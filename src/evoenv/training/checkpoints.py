@@ -75,14 +75,14 @@ def read_checkpoint(directory: Path, needs: Sequence[str] = ()) -> tuple[dict[st
         raise ModelError(f"no checkpoint at {directory}: expected a directory with {STATE}; check the path.")
     try:
         state = json.loads(path.read_text(encoding="utf-8"))
-        found, files = state["format"], dict(state["files"])
+        file_format, files = state["format"], dict(state["files"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _damaged(directory, f"{STATE} cannot be read ({error})") from error
     if missing := [name for name in needs if name not in state and name not in files]:
         raise _damaged(directory, f"{STATE} does not mention {', '.join(missing)}")
-    if found != FORMAT:
+    if file_format != FORMAT:
         raise ModelError(
-            f"the checkpoint {directory} has format {found}, expected {FORMAT}; use the evoenv that wrote it."
+            f"the checkpoint {directory} has format {file_format}, expected {FORMAT}; use the evoenv that wrote it."
         )
     tensors = {}
     for name, facts in files.items():

@@ -77,7 +77,7 @@ def _text_variants(text: str) -> list[Variant]:
     constant = _FREE_CONSTANT.search(text)
     if constant is not None and constant.start():
         head = [variant for variant in _text_variants(text[: constant.start()]) if variant.kind not in _LOOSE]
-        return [Variant(one.kind, one.value + constant.group(), one.may_be_valid) for one in head]
+        return [Variant(variant.kind, variant.value + constant.group(), variant.may_be_valid) for variant in head]
     if made_of_numbers(text):
         return _symbol_variants(text) + _numeric_text_variants(text, list(NUMBER.finditer(text)))
     result = _symbol_variants(text)

@@ -58,26 +58,26 @@ class Abilities:
         """Prepare the measures. `before` are the data of earlier stages: what was shown then is not new either."""
         self.recipe, self.source, self.sandbox = recipe, source, sandbox
         self._sources = list(source.sources())
-        shown = list(dict.fromkeys([*self._sources, *(text for stage in before for text in stage.sources())]))
-        self._verbatim = corpus_index(shown)
-        self._combinations = {combination(text) for text in shown}
+        sources = list(dict.fromkeys([*self._sources, *(text for stage in before for text in stage.sources())]))
+        self._verbatim = corpus_index(sources)
+        self._combinations = {combination(text) for text in sources}
 
     def measure(self, policy: Policy, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
         """Measure every role; `tell` is called with what is measured next."""
         checks, data = self.recipe.checks, self.recipe.data
-        found: dict[str, Any] = {}
+        abilities: dict[str, Any] = {}
         if checks.candidates and data.generator > 0:
             tell(f"generator: {checks.candidates} candidates")
-            found["generator"] = self.generator(policy, checks)
+            abilities["generator"] = self.generator(policy, checks)
         if checks.problems and data.solver > 0:
-            found["solver"] = {}
+            abilities["solver"] = {}
             for name, environments in self._suites():
                 tell(f"solver: {name}")
-                found["solver"][name] = self.solver(policy, checks, environments)
+                abilities["solver"][name] = self.solver(policy, checks, environments)
         if checks.reviews and data.reviewer > 0 and isinstance(self.source, CorpusPairs):
             tell(f"reviewer: {checks.reviews} reviews")
-            found["reviewer"] = self.reviewer(policy, checks, self.source)
-        return found
+            abilities["reviewer"] = self.reviewer(policy, checks, self.source)
+        return abilities
 
     def generator(self, policy: Policy, checks: ChecksRecipe) -> dict[str, Any]:
         sources = self.candidates(policy, checks)
@@ -104,12 +104,12 @@ class Abilities:
         rng = random.Random(derive_seed("abilities", self.recipe.seed))
         requests = []
         for number in range(-(-checks.candidates // SAMPLES_PER_PROMPT)):
-            shown = rng.sample(self._sources, min(self.recipe.data.few_shot, len(self._sources)))
+            examples = rng.sample(self._sources, min(self.recipe.data.few_shot, len(self._sources)))
             requests.append(
                 Request(
                     id=f"ability.{number}",
                     role="generator",
-                    messages=generator_pair(shown, "", self.recipe.data).messages,
+                    messages=generator_pair(examples, "", self.recipe.data).messages,
                     count=SAMPLES_PER_PROMPT,
                     temperature=checks.temperature,
                     max_tokens=checks.generator_tokens,
@@ -207,5 +207,5 @@ class Abilities:
 
 
 def _share(values: Any) -> float:
-    found: Sequence[bool] = list(values)
-    return sum(found) / len(found) if found else 0.0
+    flags: Sequence[bool] = list(values)
+    return sum(flags) / len(flags) if flags else 0.0

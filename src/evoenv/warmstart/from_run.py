@@ -178,24 +178,26 @@ def _recorded_responses(path: Path, wanted: set[str]) -> Mapping[str, list[tuple
     """Return the responses of the run's solver that earned 1, by environment."""
     if not is_run(path):
         return {}
-    found: dict[str, list[tuple[tuple[Message, ...], str]]] = {}
+    responses: dict[str, list[tuple[tuple[Message, ...], str]]] = {}
     with RunView.open(path) as view:
         last = view.progress().last_step
         for environment_id in wanted:
             for group in view.all_answered("solve", environment_id):
                 right = [text for text, score in group.replies if score is not None and score.value >= 1.0]
                 if right and group.step <= last:
-                    found.setdefault(environment_id, []).extend((group.messages, text) for text in dict.fromkeys(right))
-    return found
+                    responses.setdefault(environment_id, []).extend(
+                        (group.messages, text) for text in dict.fromkeys(right)
+                    )
+    return responses
 
 
 def _recorded_reviews(path: Path) -> list[tuple[tuple[Message, ...], str]]:
     """Return the reviews that agree with the majority of their candidate's."""
     if not is_run(path):
         return []
-    found: list[tuple[tuple[Message, ...], str]] = []
+    recorded: list[tuple[tuple[Message, ...], str]] = []
     with RunView.open(path) as view:
         for messages, reviews in view.reviewed(view.progress().last_step):
             verdict = "accept" if review_passes(reviews, "majority") else "reject"
-            found += [(messages, review.text) for review in reviews if review.verdict == verdict]
-    return found
+            recorded += [(messages, review.text) for review in reviews if review.verdict == verdict]
+    return recorded

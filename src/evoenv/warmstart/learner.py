@@ -155,8 +155,8 @@ class SupervisedLearner:
                 whole = whole.merge_and_unload()
             if dtype is not None:
                 whole = whole.to(dtype)
-            with whole_directory(directory) as place:
-                whole.save_pretrained(place)
-                tokenizer.save_pretrained(place)
+            with whole_directory(directory) as target:
+                whole.save_pretrained(target)
+                tokenizer.save_pretrained(target)
                 if self.lora:
-                    self.model.save_pretrained(place / "adapter")
+                    self.model.save_pretrained(target / "adapter")

@@ -72,7 +72,7 @@ def save_start(model: Any, tokenizer: Any, directory: Path) -> Path:
     """Save model and tokenizer as any transformers model is kept."""
     from evoenv.models.loading import quiet_transformers
 
-    with whole_directory(directory) as place, quiet_transformers():
-        model.save_pretrained(place)
-        tokenizer.save_pretrained(place)
+    with whole_directory(directory) as target, quiet_transformers():
+        model.save_pretrained(target)
+        tokenizer.save_pretrained(target)
     return directory

@@ -52,8 +52,8 @@ class PairSource(Protocol):
 
 
 def generator_pair(examples: Sequence[str], target: str, recipe: DataRecipe) -> Pair:
-    shown = [Example(environment_id(source), source) for source in examples]
-    messages, _ = generator_messages(shown, recipe.prompt)
+    parents = [Example(environment_id(source), source) for source in examples]
+    messages, _ = generator_messages(parents, recipe.prompt)
     return Pair("generator", messages, fenced(target, "python"))
 
 
@@ -112,9 +112,9 @@ class CorpusPairs:
         # Drawn once: trying again if a fault does not fit must not tilt the shares.
         faulty = rng.random() < FAULTY_SHARE
         for _ in range(TRIES):
-            found = self._reviewer(rng, index, faulty)
-            if found is not None:
-                return found
+            pair = self._reviewer(rng, index, faulty)
+            if pair is not None:
+                return pair
         raise InputError(f"{TRIES} tries gave no {role} pair number {index}; set data.reviewer=0")
 
     def _draw(self, rng: random.Random, index: int, count: int = 1, author: Author | None = None) -> list[Program]:
@@ -155,15 +155,15 @@ class CorpusPairs:
         return review_pair(source, reason, rng, self.recipe)
 
     def describe(self) -> dict[str, Any]:
-        shown = [self.program(number) for number in range(self.recipe.programs)]
-        lengths = sorted(len(program.source) for program in shown)
+        programs = [self.program(number) for number in range(self.recipe.programs)]
+        lengths = sorted(len(program.source) for program in programs)
         return {
             "kind": "corpus",
             "seed": self.seed,
             "split": self.recipe.families,
-            "programs": len(shown),
-            "families": len({program.family for program in shown}),
-            "combinations": len({tuple(part.name for part in program.parts) for program in shown}),
+            "programs": len(programs),
+            "families": len({program.family for program in programs}),
+            "combinations": len({tuple(part.name for part in program.parts) for program in programs}),
             "withheld": self.recipe.withhold,
             "characters": {"median": lengths[len(lengths) // 2], "largest": lengths[-1]},
         }

@@ -180,16 +180,16 @@ def warm_start(
         write_document(directory / RECORD, {**_asked(directory), **record, "progress": learner.progress})
 
     def check_is_due() -> bool:
-        done, last = learner.progress["tokens"], max((one["tokens"] for one in record["checks"]), default=0)
+        done, last = learner.progress["tokens"], max((earlier["tokens"] for earlier in record["checks"]), default=0)
         every = recipe.checks.every_tokens
         return done > last and (done >= recipe.learn.tokens or done // every > last // every)
 
-    def tell(loss: float, found: dict[str, Any] | None = None) -> None:
+    def tell(loss: float, checked: dict[str, Any] | None = None) -> None:
         if watch is not None:
             rate = learner.progress["tokens"] / max(record["seconds"], 1e-9)
             told = Progress(learner.progress["tokens"], recipe.learn.tokens, loss, rate)
-            if found is not None:
-                told.held_out, told.abilities = found["held_out_loss"], found.get("abilities", {})
+            if checked is not None:
+                told.held_out, told.abilities = checked["held_out_loss"], checked.get("abilities", {})
             watch(told)
 
     stream = batches(source, tokenizer, recipe.data, recipe.learn.batch_tokens, learner.progress["next_index"])
@@ -198,12 +198,12 @@ def warm_start(
         if check_is_due():  # also after a stop in the middle of the last one
             keep()
             try:
-                found = check()
+                checked = check()
             except Stopped:
                 return None
             keep()
             saved = time.monotonic()
-            tell(record["losses"][-1][1], found)
+            tell(record["losses"][-1][1], checked)
         if learner.progress["tokens"] >= recipe.learn.tokens:
             break
         if stop is not None and stop.is_set():
@@ -249,21 +249,21 @@ def warm_start_in_stages(
         return warm_start(directory, recipe, model, source, measure=measure, watch=watch, stop=stop)
     records: list[dict[str, Any]] = []
     for number, stage in enumerate(stages, 1):
-        place = directory / f"stage-{number}"
-        if not (place / RECIPE).exists():
-            begin(place, stage, model, _asked(directory)["data"])
-        if not (place / MODEL / "config.json").is_file():
+        stage_directory = directory / f"stage-{number}"
+        if not (stage_directory / RECIPE).exists():
+            begin(stage_directory, stage, model, _asked(directory)["data"])
+        if not (stage_directory / MODEL / "config.json").is_file():
             if (prepared := prepare(number - 1)) is None:
                 return None
             source, measure = prepared
-            if warm_start(place, stage, model, source, measure=measure, watch=watch, stop=stop) is None:
+            if warm_start(stage_directory, stage, model, source, measure=measure, watch=watch, stop=stop) is None:
                 return None
-        records.append(json.loads((place / RECORD).read_text(encoding="utf-8")))
-        model = str(place / MODEL)
+        records.append(json.loads((stage_directory / RECORD).read_text(encoding="utf-8")))
+        model = str(stage_directory / MODEL)
     with whole_directory(directory / MODEL) as whole:
         shutil.copytree(model, whole, dirs_exist_ok=True)
     last = records[-1]
-    parts = [{key: one[key] for key in STAGE_RECORD} for one in records]
+    parts = [{key: record[key] for key in STAGE_RECORD} for record in records]
     write_document(
         directory / RECORD, {**_asked(directory), "stages": parts, "parameters": last["parameters"], "finished": True}
     )

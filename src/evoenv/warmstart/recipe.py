@@ -202,7 +202,7 @@ class Recipe(Section, frozen=True):
     def stages(self) -> list[Recipe]:
         """Return every stage as a recipe of its own."""
         first = {key: value for key, value in msgspec.to_builtins(self).items() if key != "then"}
-        found = [read_recipe(first)]
+        stages = [read_recipe(first)]
         for change in self.then:
             merged = {
                 key: {**value, **change.get(key, {})} if isinstance(value, dict) else value
@@ -211,8 +211,8 @@ class Recipe(Section, frozen=True):
             unknown = set(change) - set(first)
             if unknown:
                 raise ConfigError(f"recipe: a later stage changes {sorted(unknown)}; expected sections of a recipe")
-            found.append(read_recipe(merged))
-        return found
+            stages.append(read_recipe(merged))
+        return stages
 
 
 def recipe_names() -> list[str]:

@@ -122,14 +122,14 @@ def _write(rng: random.Random, family: str, split: Split) -> Program:
     codes = [rng.choice(part.codes) for part in chain]
     names = _Names(rng, _template_names(planned, codes))
     lines, slots, sampler = _sampling(rng, planned, names)
-    shown = dict(slots)
+    shown_names = dict(slots)
     parts, steps, sentences, current = [sampler], list[str](), list[str](), ""
     for i, (part, code) in enumerate(zip(chain, codes, strict=True)):
         values = dict(slots) if not i else {INPUT_SLOT[part.takes]: current}
-        params, draw = _parameters(rng, part, names, may_draw="K" not in shown)
+        params, draw = _parameters(rng, part, names, may_draw="K" not in shown_names)
         if draw:
             lines.append(draw)
-            shown["K"] = params["K"][1:-1]
+            shown_names["K"] = params["K"][1:-1]
         values |= {slot: value.strip("{}") for slot, value in params.items()}
         pool = ANSWER_NAMES if part is chain[-1] else STEP_NAMES.get(part.gives, NUMBER_NAMES)
         current = values["OUT"] = names.pick(pool)
@@ -143,7 +143,7 @@ def _write(rng: random.Random, family: str, split: Split) -> Program:
     gives = chain[-1].gives
     template = _template(rng, planned, slots, sentences, rng.choice(FORMS[gives].sentences))
     name = "".join(_camel(part.name) for part in chain) + rng.choice(SUFFIXES)
-    pairs = ", ".join(f'"{key}": {key}' for key in shown.values())
+    pairs = ", ".join(f'"{key}": {key}' for key in shown_names.values())
     imports = sorted(("import random", *imports_of("\n".join([*codes, scorer_code]))), key=_import_order)
     source = _PROGRAM.format(
         imports="\n".join(imports),
@@ -152,7 +152,7 @@ def _write(rng: random.Random, family: str, split: Split) -> Program:
         body=_indent("\n".join([*lines, *steps])),
         instance=f"{{{pairs}}}",
         answer=current,
-        render=_render(rng, chain[0], shown),
+        render=_render(rng, chain[0], shown_names),
         parser=_indent(FORMS[gives].parser),
         scorer=_indent(scorer_code),
     )

@@ -68,8 +68,10 @@ def _chain(rng: random.Random, heart: Computation, split: Split) -> tuple[Comput
             before = [pick(WORD_STEPS, "word") for _ in range(rng.choice((0, 0, 1)))]
         gives = heart.gives
         if gives == "word" and rng.random() < 0.5:
-            shown: Split = "train" if split == "all" else split  # as ever: held-out ones are hearts only
-            after.append(rng.choice([p for p in WORD_QUANTITIES if p.takes == "word" and may_appear(p.name, shown)]))
+            step_split: Split = "train" if split == "all" else split  # as ever: held-out ones are hearts only
+            after.append(
+                rng.choice([p for p in WORD_QUANTITIES if p.takes == "word" and may_appear(p.name, step_split)])
+            )
             gives = after[-1].gives
         if gives == "ints" and ("inner" in heart.needs or rng.random() < 0.6):
             after += [pick(STEPS, "ints") for _ in range(rng.choice((0, 0, 1)) if not before else 0)]

@@ -21,8 +21,8 @@ def worked_solution(program: Program, z: dict[str, Any], a: Any, *, restate: boo
     lines: list[str] = [f"given: {'; '.join(_flat(value) for value in z.values())}"] if restate else []
     taken = run_chain(program.parts, z)
     for step in (piece for whole in taken for piece in run_pieces(whole)):
-        result, shown = answer_text(step.value), trail(step.computation, step.names)
-        way = answer_text(shown) if shown is not None else result
+        result, intermediate = answer_text(step.value), trail(step.computation, step.names)
+        way = answer_text(intermediate) if intermediate is not None else result
         way = f"{way} = " if way != result and len(way) <= LONGEST_TRAIL else ""
         lines.append(f"{step.computation.name}: {way}{result}")
     if taken[-1].value != a:

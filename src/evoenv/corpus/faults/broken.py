@@ -47,14 +47,14 @@ def break_program(program: Program, fault: str, seed: int = 0) -> Broken | None:
         raise InputError(f"there is no fault called {fault!r}; the faults are {', '.join(FAULTS)}")
     breaker, layer = FAULTS[fault]
     rng = random.Random(derive_seed("broken", seed, fault, program.source))
-    found = breaker(program, rng)
-    return None if found is None else Broken(found[0], fault, found[1], layer == 5, layer, program)
+    broken = breaker(program, rng)
+    return None if broken is None else Broken(broken[0], fault, broken[1], layer == 5, layer, program)
 
 
 def broken_variants(program: Program, seed: int = 0) -> list[Broken]:
     """Return one variant for every fault that fits."""
-    found = (break_program(program, fault, seed) for fault in FAULTS)
-    return [broken for broken in found if broken is not None]
+    variants = (break_program(program, fault, seed) for fault in FAULTS)
+    return [broken for broken in variants if broken is not None]
 
 
 # --------------------------------------------------------------------------- faults that validation catches

@@ -131,8 +131,8 @@ def swap_steps(program: Program, rng: random.Random) -> tuple[str, str] | None:
             continue
         if _differs(program, [*steps[:i], steps[i + 1], steps[i], *steps[i + 2 :]]):
             places = {slot: f"{{{key}}}" for slot, key in program.parts[0].params}
-            for place, part in ((where[i], steps[i + 1]), (where[i + 1], steps[i])):
-                sentences[place] = _said(part, rng, places) + _space(sentences[place])
+            for index, part in ((where[i], steps[i + 1]), (where[i + 1], steps[i])):
+                sentences[index] = _said(part, rng, places) + _space(sentences[index])
             why = f"The code does {first.name} before {second.name}; the prompt has them the other way round."
             return with_template(program.source, sentences), why
     return None

@@ -79,8 +79,8 @@ def read_code(method: ast.FunctionDef) -> CodeReading:
     while position < len(body) - 1:
         rest = body[position:-1]
         taken = 0
-        if sampler is None and (found := _read_sampler(rest)):
-            taken, sampler, drawn = found
+        if sampler is None and (reading := _read_sampler(rest)):
+            taken, sampler, drawn = reading
             values |= drawn
         elif name := _read_draw(rest[0]):
             if name in values:

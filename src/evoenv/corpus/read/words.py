@@ -66,14 +66,14 @@ def meanings() -> dict[str, tuple[Meaning, ...]]:
     for kind, name, text in known:
         key, values = sentence_key(text)
         table[key].append(Meaning(kind, name, values))
-    return {key: tuple(found) for key, found in table.items()}
+    return {key: tuple(entries) for key, entries in table.items()}
 
 
 def sentence_kind(sentence: str) -> str | None:
     """Return `intro`, `step` or `form`; None if no part says this."""
     key, values = sentence_key(sentence)
-    found = [meaning.kind for meaning in meanings().get(key, ()) if _bind(meaning.values, values) is not None]
-    return found[0] if found else None
+    kinds = [meaning.kind for meaning in meanings().get(key, ()) if _bind(meaning.values, values) is not None]
+    return kinds[0] if kinds else None
 
 
 def read_words(template: str) -> WordReading:

@@ -93,7 +93,7 @@ class Scorer:
             if answer is not None:
                 item = [whole(seed, "seed"), whole(difficulty, "difficulty"), answer]
                 waiting.setdefault(environment_id, []).append((index, item))
-        jobs = [self._job(name, "score", [item for _, item in batch]) for name, batch in waiting.items()]
+        jobs = [self._job(key, "score", [item for _, item in batch]) for key, batch in waiting.items()]
         for batch, outcomes in zip(waiting.values(), self._run(jobs), strict=True):
             for (index, _), outcome in zip(batch, outcomes, strict=True):
                 judged = score_of(outcome)
@@ -116,8 +116,8 @@ class Scorer:
         if not isinstance(outcome, Ok):
             name = self._row(environment_id)["name"]
             raise ValueError(f"{name} has no instance at seed {seed}, difficulty {difficulty}: {outcome.message}")
-        found: Sequence[Any] = outcome.value[:3]
-        return found
+        instance: Sequence[Any] = outcome.value[:3]
+        return instance
 
     def _row(self, environment_id: str) -> dict[str, Any]:
         row = self._rows.get(environment_id)

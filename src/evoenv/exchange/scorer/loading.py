@@ -11,11 +11,11 @@ from typing import Any
 
 def load_scorer(directory: str | Path) -> Any:
     """Load the scorer in `directory`. Two exports can live in one process: neither takes the other's name."""
-    place = Path(directory).resolve()
-    name = "evoenv_scorer_" + hashlib.sha256(str(place).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    root = Path(directory).resolve()
+    name = "evoenv_scorer_" + hashlib.sha256(str(root).encode("utf-8", "surrogatepass")).hexdigest()[:12]
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(
-            name, place / "__init__.py", submodule_search_locations=[str(place)]
+            name, root / "__init__.py", submodule_search_locations=[str(root)]
         )
         assert spec is not None
         assert spec.loader is not None

@@ -112,7 +112,7 @@ def storable(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 class Adapter:
-    """Common face; subclasses say where an instance lives."""
+    """One interface to every dialect; subclasses say where an instance is kept."""
 
     dialect = ""
 

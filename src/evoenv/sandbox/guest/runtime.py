@@ -171,7 +171,7 @@ class Runtime:
     def _controller(self, scope: dict[str, Any], source: str | None, allowed: frozenset[str]) -> type | None:
         if source is not None:
             scope = self._execute(source, allowed, False)
-        found = [
+        controllers = [
             value
             for value in scope.values()
             if isinstance(value, type)
@@ -179,12 +179,12 @@ class Runtime:
             and hasattr(value, "get_parameter_list")
             and hasattr(value, "update")
         ]
-        if source is not None and not found:
+        if source is not None and not controllers:
             raise BadResult("the controller file has no class with update() and get_parameter_list()")
-        return found[-1] if found else None
+        return controllers[-1] if controllers else None
 
     def _environment_class(self, scope: dict[str, Any]) -> type:
-        found = [
+        classes = [
             value
             for value in scope.values()
             if isinstance(value, type)
@@ -192,7 +192,7 @@ class Runtime:
             and all(callable(getattr(value, method, None)) for method in METHODS)
         ]
         # A base class of the chosen one may sit in the same file: take what nothing else derives from.
-        leaves = [cls for cls in found if not any(other is not cls and issubclass(other, cls) for other in found)]
+        leaves = [cls for cls in classes if not any(other is not cls and issubclass(other, cls) for other in classes)]
         if len(set(leaves)) != 1:
             raise BadResult(f"found {len(set(leaves))} environment classes, expected one")
         return leaves[0]

@@ -191,7 +191,7 @@ class KeptResources:
 
 
 class KeptFile:
-    """As much of a `Path` as is asked of one."""
+    """A file kept in memory, with as much of `Path` as modules ask for."""
 
     def __init__(self, name: str, content: bytes | None) -> None:
         self.name = name
