@@ -21,7 +21,7 @@ SHIPPED = ROOT / "src/evoenv/models/nano"
 RECORD = ROOT / "docs/nano/warm-start.json"
 WINDOW = 4
 KEPT_LOSSES = 8
-"""Of so many training losses one is kept."""
+"""Of this many training losses one is kept."""
 
 
 def main() -> None:

@@ -160,7 +160,7 @@ def advise(sandbox: dict[str, Any], packages: dict[str, Any], models: list[dict[
 def examine_memory(
     config: Config, *, worlds: Sequence[int] = (2, 4, 8), tensor_parallel: int = 1, device_memory: int = 80 * GB
 ) -> dict[str, Any]:
-    """What a configuration needs of this machine, and of each device if it is sharded over several, in bytes.
+    """Estimate, in bytes, what a configuration needs of this machine, and of each device if it is sharded over several.
 
     `worlds`: numbers of devices with `device_memory` bytes each.
     """

@@ -152,7 +152,7 @@ def read_flags(arguments: argparse.Namespace) -> ComparisonPlan:
 
 
 def suites_of(arguments: argparse.Namespace) -> SuiteSettings:
-    """The suites and how they are asked, by a protocol or by flags; flags that were given change a protocol."""
+    """Return the suites and how they are asked, by a protocol or by flags; flags that were given change a protocol."""
     given = {flag: value for flag in SUITE_FLAGS if (value := getattr(arguments, flag)) is not None}
     if "difficulties" in given:
         given["difficulties"] = parse_levels(given["difficulties"])

@@ -188,7 +188,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def protocol_of(arguments: argparse.Namespace) -> Protocol:
-    """The suites that the flags name, and how each is asked."""
+    """Return the suites that the flags name, and how each is asked."""
     changes = {flag: value for flag in SUITE_FLAGS if (value := getattr(arguments, flag)) is not None}
     if "difficulties" in changes:
         changes["difficulties"] = parse_levels(changes["difficulties"])

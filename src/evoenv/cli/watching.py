@@ -222,7 +222,7 @@ class PlainView(Watch):
 
 
 def traffic_line(traffic: Traffic) -> str:
-    """What a served policy is waiting for, in one line; empty if nothing is under way."""
+    """Write what a served policy is waiting for, in one line; empty if nothing is under way."""
     if not traffic.waiting:
         return ""
     repeated = f", {plural(traffic.retries, 'failed request')} repeated" if traffic.retries else ""

@@ -166,7 +166,7 @@ def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
 
 
 def seed_distance(tags: frozenset[str], seeds: Iterable[frozenset[str]]) -> float | None:
-    """The paper's d_seed: the Jaccard distance to the nearest original environment; None if there is none."""
+    """Compute the paper's d_seed: the Jaccard distance to the nearest original environment; None if there is none."""
     return min((1.0 - jaccard(tags, other) for other in seeds), default=None)
 
 

@@ -16,7 +16,7 @@ def preset_names() -> tuple[str, ...]:
 
 
 def preset(name: str) -> dict[str, Any]:
-    """The settings of a preset, as `load_config` takes them."""
+    """Return the settings of a preset, as `load_config` takes them."""
     names = preset_names()
     if name not in names:
         near = difflib.get_close_matches(name, names, n=1)
