@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("evoenv.cli.eval", "accuracy with confidence intervals, on environments or benchmark files"),
     "audit": ("evoenv.cli.audit", "verdicts with evidence that can be replayed, on somebody else's environments"),
     "audit-review": ("evoenv.cli.audit_review", "how well the reviewer tells sound environments from buggy ones"),
+    "watch": ("evoenv.cli.watch", "runs in the browser, live while they train; only reads"),
     "report": ("evoenv.cli.report", "figures and one self-contained HTML file of a run"),
     "export": ("evoenv.cli.export", "write a pool for another project: verl, TRL, verifiers, data sets, …"),
     "import": (
@@ -40,6 +41,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("evoenv.cli.doctor", "check this machine"),
 }
 """Name -> module and one line of help. A module is loaded when its command is chosen."""
+
+EXTRAS = {"evoenv.cli.watch": "watch"}
+"""Commands that need an extra of their own."""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -61,8 +65,10 @@ def load_command(module: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "evoenv":
             raise
+        extras = EXTRAS.get(module, "local,endpoint")
         raise InputError(
-            f"{error.name} not found; install what a run needs: pip install 'evoenv[local,endpoint]'"
+            f"{error.name} not found; install what {'this command' if module in EXTRAS else 'a run'} needs: "
+            f"pip install 'evoenv[{extras}]'"
         ) from error
 
 

@@ -78,6 +78,10 @@ class CandidateQuery:
     """The highest layer passed."""
     code: str | None = None
     """Among the codes of its findings."""
+    tag: str | None = None
+    """Among the tags of the environment that it became; only admitted candidates have tags."""
+    text: str | None = None
+    """In its id, its class's name or its source, whatever the case."""
 
     def __post_init__(self) -> None:
         if self.fate is not None and self.fate not in (*STATES, "admitted"):
@@ -141,9 +145,18 @@ def count_candidates(store: Store, query: CandidateQuery) -> int:
 
 
 def read_page(
-    store: Store, query: CandidateQuery, *, after: Position | None = None, limit: int = 50, newest_first: bool = False
+    store: Store,
+    query: CandidateQuery,
+    *,
+    after: Position | None = None,
+    offset: int = 0,
+    limit: int = 50,
+    newest_first: bool = False,
 ) -> Page:
-    """Read up to `limit` candidates of a query from the one after `after` on, by step, group and index."""
+    """Read up to `limit` candidates of a query from the one after `after` on, by step, group and index.
+
+    `offset` leaves out that many first; it reads them too, so `after` is faster far into a large run.
+    """
     tables, conditions, values, step = _parts(query)
     sign, order = ("<", "DESC") if newest_first else (">", "ASC")
     if after is not None:
@@ -152,16 +165,28 @@ def read_page(
         values = [*values, after[0], *after]
     rows = store.query(
         f"SELECT c.id, c.step, c.grp, c.idx FROM {tables} WHERE {conditions} "
-        f"ORDER BY {step} {order}, c.grp {order}, c.idx {order} LIMIT ?",
-        [*values, limit + 1],
+        f"ORDER BY {step} {order}, c.grp {order}, c.idx {order} LIMIT ? OFFSET ?",
+        [*values, limit + 1, offset],
     )
-    ids = [row[0] for row in rows[:limit]]
-    rows_by_id = {entry.id: entry for entry in _entries(store, f"c.id IN ({','.join('?' * len(ids))})", ids)}
     return Page(
-        entries=tuple(rows_by_id[candidate_id] for candidate_id in ids),
+        entries=tuple(read_chosen(store, [row[0] for row in rows[:limit]])),
         total=count_candidates(store, query),
         next=tuple(rows[limit - 1][1:]) if len(rows) > limit else None,
     )
+
+
+def candidate_ids(store: Store, query: CandidateQuery) -> list[str]:
+    """Name all candidates of a query, by step, group and index."""
+    tables, conditions, values, step = _parts(query)
+    rows = store.query(f"SELECT c.id FROM {tables} WHERE {conditions} ORDER BY {step}, c.grp, c.idx", values)
+    return [candidate_id for (candidate_id,) in rows]
+
+
+def read_chosen(store: Store, candidate_ids: Sequence[str]) -> list[Entry]:
+    """Read the rows of these candidates, in this order; ids that the run does not know are left out."""
+    marks = ",".join("?" * len(candidate_ids))
+    entries = {entry.id: entry for entry in _entries(store, f"c.id IN ({marks})", candidate_ids)}
+    return [entries[candidate_id] for candidate_id in candidate_ids if candidate_id in entries]
 
 
 def _parts(query: CandidateQuery) -> tuple[str, str, list[Any], str]:
@@ -203,12 +228,21 @@ def _parts(query: CandidateQuery) -> tuple[str, str, list[Any], str]:
         "entering": "NOT EXISTS (SELECT 1 FROM environments WHERE id = c.environment_id AND candidate_id = c.id)",
     }
     texts = [text for _, text, _ in conditions]
-    return (
-        tables,
-        " AND ".join([*texts, extra.get(state or "", "1")]),
-        [value for _, _, value in conditions],
-        f"{first}.step",
-    )
+    values = [value for _, _, value in conditions]
+    if query.tag is not None:
+        texts.append(
+            "EXISTS (SELECT 1 FROM environments t, json_each(t.tags) g WHERE t.id = c.environment_id "
+            "AND t.candidate_id = c.id AND g.value = ?)"
+        )
+        values.append(query.tag)
+    if query.text:
+        texts.append(
+            "(instr(lower(c.id), ?) OR EXISTS (SELECT 1 FROM reports t WHERE t.candidate_id = c.id "
+            "AND instr(lower(t.class_name), ?)) OR EXISTS (SELECT 1 FROM sources t "
+            "WHERE t.environment_id = c.environment_id AND text_holds(t.source, ?)))"
+        )
+        values += [query.text.lower()] * 3
+    return tables, " AND ".join([*texts, extra.get(state or "", "1")]), values, f"{first}.step"
 
 
 def read_entries(store: Store, step: int) -> list[Entry]:

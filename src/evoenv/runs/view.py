@@ -10,7 +10,7 @@ RunView(store)                               # what the store says now, asked ag
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +26,11 @@ from evoenv.runs.candidates import (
     History,
     Page,
     Position,
+    candidate_ids,
     diversity_of,
     read_all_answered,
     read_answered,
+    read_chosen,
     read_entries,
     read_entry,
     read_history,
@@ -130,9 +132,12 @@ class RunView:
 
     @classmethod
     @contextmanager
-    def open(cls, directory: Path) -> Iterator[RunView]:
-        """Open the run in `directory` as it is at this moment, also while it is being written."""
-        with Store.read(directory) as store, store.snapshot():
+    def open(cls, directory: Path, *, migrate: bool = True) -> Iterator[RunView]:
+        """Open the run in `directory` as it is at this moment, also while it is being written.
+
+        Without `migrate` nothing is ever written: a run of an older version is refused.
+        """
+        with Store.read(directory, migrate=migrate) as store, store.snapshot():
             yield cls(store)
 
     # ----------------------------------------------------------------- the run
@@ -296,11 +301,22 @@ class RunView:
         query: CandidateQuery | None = None,
         *,
         after: Position | None = None,
+        offset: int = 0,
         limit: int = 50,
         newest_first: bool = False,
     ) -> Page:
         """Read one page of the candidates that a query wants."""
-        return read_page(self.store, query or CandidateQuery(), after=after, limit=limit, newest_first=newest_first)
+        return read_page(
+            self.store, query or CandidateQuery(), after=after, offset=offset, limit=limit, newest_first=newest_first
+        )
+
+    def candidate_ids(self, query: CandidateQuery) -> list[str]:
+        """Name all candidates of a query, in order."""
+        return candidate_ids(self.store, query)
+
+    def chosen(self, ids: Sequence[str]) -> list[Entry]:
+        """Read the rows of these candidates, in this order."""
+        return read_chosen(self.store, ids)
 
     def entries(self, step: int) -> list[Entry]:
         """Read the rows of all candidates of a step, by group and index."""

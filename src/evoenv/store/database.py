@@ -143,6 +143,10 @@ class Database:
                 self.execute(f"PRAGMA user_version = {version + 1}")
             self.version = version + 1
 
+    def add_function(self, name: str, function: Callable[[Any, Any], Any]) -> None:
+        """Let queries call a pure function of two arguments by this name."""
+        self._connection.create_function(name, 2, function, deterministic=True)
+
     def execute(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         with boundary(self.path):
             return self._connection.execute(sql, values)

@@ -24,7 +24,7 @@ from typing import Any, Literal, Self, TypeAlias, cast, get_args
 from evoenv.errors import StoreError
 from evoenv.records import Message, Request, Sample, Score
 from evoenv.store.database import DATABASE_NAME, Database, RunLock
-from evoenv.store.packing import pack_rollout, pack_text, unpack_rollout, unpack_text
+from evoenv.store.packing import pack_rollout, pack_text, text_holds, unpack_rollout, unpack_text
 from evoenv.store.schema import SCHEMA_VERSION
 
 Stage: TypeAlias = Literal[
@@ -53,6 +53,7 @@ class Journal:
         self.directory = directory
         self._database = database
         self._lock = lock
+        database.add_function("text_holds", text_holds)
 
     # ----------------------------------------------------------------- opening and closing
 
@@ -93,13 +94,22 @@ class Journal:
         return store
 
     @classmethod
-    def read(cls, directory: Path) -> Self:
-        """Open an existing run for reading, whether or not it is being written at the moment."""
+    def read(cls, directory: Path, *, migrate: bool = True) -> Self:
+        """Open an existing run for reading, whether or not it is being written at the moment.
+
+        The tables of an older version are brought up to date first; without `migrate` such a run is refused, and
+        nothing is ever written.
+        """
         path = cls._require(directory)
         database = Database(path, read_only=True)
         try:
             database.check_version()
             if database.version < SCHEMA_VERSION:
+                if not migrate:
+                    raise StoreError(
+                        f"{directory} was written by an older EvoEnv (schema {database.version}; this one reads "
+                        f"{SCHEMA_VERSION}) and this command only reads; `evoenv report` brings it up to date"
+                    )
                 database.close()
                 cls._open_writable(directory).close()  # brings the tables up to date
                 database = Database(path, read_only=True)

@@ -34,6 +34,11 @@ def unpack_text(packed: Packed) -> str:
     return packed if isinstance(packed, str) else zlib.decompress(packed).decode("utf-8", "surrogatepass")
 
 
+def text_holds(packed: Packed | None, wanted: str) -> bool:
+    """Whether a packed text holds `wanted`, which is in lower case; capitals in the text do not matter."""
+    return packed is not None and wanted in unpack_text(packed).lower()
+
+
 def pack_vector(vector: NDArray[np.float32]) -> bytes:
     return np.ascontiguousarray(vector, dtype="<f4").tobytes()
 

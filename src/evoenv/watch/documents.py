@@ -1,0 +1,89 @@
+"""What all documents share: plain JSON values, long texts cut, records as mappings."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from evoenv.records import Message
+from evoenv.runs.candidates import Entry
+from evoenv.store.store import EnvironmentRecord
+
+Document: TypeAlias = dict[str, Any]
+TEXT_AT_MOST = 100_000
+"""Characters of one text that a document carries unless the whole is asked for."""
+
+
+def encode(document: Any) -> str:
+    """Write a document as JSON that any parser reads: no NaN, and lone surrogates as escapes."""
+    return json.dumps(plain(document), ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+
+
+def plain(value: Any) -> Any:
+    """Turn sets and tuples into lists, and numbers that JSON cannot write into null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(plain(item) for item in value)
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def clip(text: str | None, *, whole: bool = False) -> Document | None:
+    """A text with its full length, cut if it is long and not wanted as a whole."""
+    if text is None:
+        return None
+    return {"text": text if whole else text[:TEXT_AT_MOST], "length": len(text)}
+
+
+def messages_document(messages: Sequence[Message], *, whole: bool = False) -> list[Document]:
+    """What was said to the policy, by speaker."""
+    return [{"speaker": message.speaker, "content": clip(message.content, whole=whole)} for message in messages]
+
+
+def environment_row(record: EnvironmentRecord) -> Document:
+    """One environment, its texts aside."""
+    return {
+        "id": record.id,
+        "name": record.name,
+        "original": record.original,
+        "active": record.active,
+        "candidate": record.candidate_id,
+        "admitted": record.admitted_step,
+        "retired": record.retired_step,
+        "epochs": record.epochs,
+        "level": record.level,
+        "tags": record.tags,
+    }
+
+
+def entry_row(entry: Entry) -> Document:
+    """One candidate, its texts aside."""
+    novelty = entry.novelty
+    return {
+        "id": entry.id,
+        "name": entry.name,
+        "state": entry.state,
+        "step": entry.step,
+        "group": entry.group,
+        "index": entry.index,
+        "environment": entry.environment_id,
+        "layer": entry.layer,
+        "tags": entry.tags,
+        "codes": entry.codes,
+        "parents": entry.parents,
+        "rate": entry.pass_rate,
+        "quality": entry.q_val,
+        "diversity": entry.diversity,
+        "reward": entry.reward,
+        "similarity": novelty.similarity if novelty else None,
+        "novelty": novelty.novelty if novelty else None,
+        "batch": novelty.batch_similarity if novelty else None,
+        "nearest": novelty.nearest if novelty else None,
+        "admission": entry.similarity_at_admission,
+    }
