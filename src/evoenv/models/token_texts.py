@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from evoenv.engines.checkpoints import FOLDER
 from evoenv.errors import EvoEnvError
 from evoenv.models.resolve import TINY_MODEL, resolve_model
 
@@ -17,11 +16,11 @@ Decoder: TypeAlias = Callable[[Sequence[int]], list[str]]
 """Token ids to the texts of the tokens, one for each."""
 
 
-def decoder_of(run: Path, config: Mapping[str, Any]) -> Decoder | None:
+def decoder_of(checkpoints: Path, config: Mapping[str, Any]) -> Decoder | None:
     """Find what decodes the tokens of a run: the file beside a checkpoint, or in the model's own directory."""
     if find_spec("tokenizers") is None:
         return None
-    path = next(iter(sorted((run / FOLDER).glob(f"*/{FILE}"))), None)
+    path = next(iter(sorted(checkpoints.glob(f"*/{FILE}"))), None)
     if path is None:
         directory = _model_directory(str(config.get("model", {}).get("name") or ""))
         path = None if directory is None else directory / FILE

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from evoenv.engines.checkpoints import FOLDER
 from evoenv.environment.files import short
 from evoenv.errors import InputError
 from evoenv.models.token_texts import decoder_of
@@ -113,7 +114,7 @@ class Reader:
     def group(self, run: str | None, request_id: str, *, whole: bool = False) -> Document:
         _, path = self.folder.find(run)
         with self._open(path) as (view, _):
-            document = group_document(view, request_id, decoder_of(path, view.config), whole=whole)
+            document = group_document(view, request_id, decoder_of(path / FOLDER, view.config), whole=whole)
             if document is None:
                 raise Missing(f"the run has no group {short(request_id)!r}")
             return document
