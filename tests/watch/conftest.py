@@ -9,21 +9,25 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("starlette", reason="starlette is not installed: pip install 'evoenv[watch]'")
-pytest.importorskip("uvicorn", reason="uvicorn is not installed: pip install 'evoenv[watch]'")
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 
-import uvicorn
 from report_support import hostile_run, large_run
 
 from evoenv.watch.folder import RunFolder
 from evoenv.watch.playing import Allowance, Player
-from evoenv.watch.server import Dashboard, settings
+
+if find_spec("starlette") is None or find_spec("uvicorn") is None:  # the extra `watch`: there is nothing to test
+    collect_ignore_glob = ["test_*.py"]
+else:
+    import uvicorn
+
+    from evoenv.watch.server import Dashboard, settings
 
 
 class Served:
@@ -76,11 +80,11 @@ def serving(
     dashboard = Dashboard(RunFolder(directory, wait=wait), Player(allowance=allowance))
     server = uvicorn.Server(settings(dashboard, listening, token))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    dashboard.ending = lambda: server.should_exit
     thread.start()
     try:
         yield Served(dashboard, port)
     finally:
-        dashboard.closing.set()
         server.should_exit = True
         thread.join(30)
         dashboard.player.close()

@@ -9,7 +9,6 @@ import asyncio
 import json
 import logging
 import socket
-import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from importlib import resources
 from typing import Any, cast
@@ -60,7 +59,8 @@ class Dashboard:
         self.folder = folder
         self.reader = Reader(folder)
         self.player = player
-        self.closing = threading.Event()
+        self.ending: Callable[[], bool] = lambda: False
+        """Says when streams of events must end, because the server is to stop."""
         self._listeners = 0
         self._files = {path: (asset(name), kind) for path, (name, kind) in FILES.items()}
 
@@ -151,7 +151,7 @@ class Dashboard:
             known: dict[str, str] | None = None
             silent = 0.0
             yield "retry: 2000\n\n"
-            while not self.closing.is_set():
+            while not self.ending():
                 stamps = await run_in_threadpool(self._stamps)
                 changed = [name for name, value in stamps.items() if known is None or known.get(name) != value]
                 gone = [name for name in known or {} if name not in stamps]
@@ -276,22 +276,11 @@ def settings(dashboard: Dashboard, listening: socket.socket, token: str | None) 
     )
 
 
-class _Server(uvicorn.Server):
-    """Ends the streams of events when it is told to stop, instead of waiting for the browsers to leave."""
-
-    dashboard: Dashboard
-
-    def handle_exit(self, sig: int, frame: Any) -> None:
-        self.dashboard.closing.set()
-        super().handle_exit(sig, frame)
-
-
 def serve(dashboard: Dashboard, listening: socket.socket, token: str | None) -> None:
     """Answer until Ctrl-C."""
-    server = _Server(settings(dashboard, listening, token))
-    server.dashboard = dashboard
+    server = uvicorn.Server(settings(dashboard, listening, token))
+    dashboard.ending = lambda: bool(server.should_exit)
     try:
         server.run(sockets=[listening])
     finally:
-        dashboard.closing.set()
         dashboard.player.close()
