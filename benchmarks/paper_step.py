@@ -195,7 +195,7 @@ def step(config: Config, model: Model, share: float, given: Assumptions) -> dict
         "reference's pass": reference,
         "update": update,
         "sleep and new weights": given.publish_seconds + given.sleep_seconds,
-        "checkpoint": (12 + 2) * model.weights / given.disk_bytes,
+        "checkpoint": (4 + 8 + 4) * model.weights / given.disk_bytes,
     }
     return {
         **seconds,

@@ -195,6 +195,8 @@ class EngineConfig(Section, frozen=True):
     patience_seconds: float = 1800.0
     """Longest wait for any one thing: the start of a server, a training call, a sample. Then the run ends and can be
     resumed."""
+    take_weights: bool = False
+    """Resume also from a checkpoint of another number of devices, with its weights but not the optimiser's state."""
     mismatch_limit: float = 0.05
     """Warn if the log-probabilities of sampler and trainer differ by more than this on average; 0: never."""
     verl: tuple[str, ...] = ()

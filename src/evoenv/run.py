@@ -65,6 +65,7 @@ MAY_CHANGE = frozenset(
         "engine.tokens_per_device",
         "engine.offload",
         "engine.patience_seconds",
+        "engine.take_weights",
         "engine.mismatch_limit",
         "endpoint.concurrency",
         "endpoint.timeout_seconds",

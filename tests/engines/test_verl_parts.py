@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import threading
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,7 +14,8 @@ from evoenv.config import load_config
 from evoenv.engines.verl.columns import columns_of, of_responses, padded
 from evoenv.engines.verl.limits import EngineLost, last_line, within
 from evoenv.engines.verl.meter import Meter
-from evoenv.errors import InputError
+from evoenv.engines.verl.shards import Saved, read_state, write_state
+from evoenv.errors import InputError, ModelError, StoreError
 from evoenv.objective import ResponseWeight, Row
 from evoenv.records import Rollout
 
@@ -99,3 +101,19 @@ def test_tokens_per_second_and_idle_servers() -> None:
 def test_without_verl_one_is_told_what_to_install() -> None:
     with pytest.raises(InputError, match=r"verl.* not found; .*pip install 'evoenv\[verl\]'"):
         open_policy(load_config(overrides=["engine.name=verl"]))
+
+
+def test_a_checkpoint_is_whole_or_refused_with_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "huggingface").mkdir()
+    (tmp_path / "huggingface" / "model.safetensors").write_bytes(b"abc")
+    (tmp_path / "model_world_size_2_rank_0.pt").write_bytes(b"12345")
+    with pytest.raises(StoreError, match=r"1 of 2 shards .* file system that all nodes share"):
+        write_state(tmp_path, Saved(7, 2), "nano")
+    with pytest.raises(ModelError, match="no whole checkpoint of this engine"):
+        read_state(tmp_path)
+    (tmp_path / "model_world_size_2_rank_1.pt").write_bytes(b"1")
+    write_state(tmp_path, Saved(7, 2), "nano")
+    assert read_state(tmp_path) == Saved(7, 2)
+    (tmp_path / "model_world_size_2_rank_0.pt").write_bytes(b"1234")
+    with pytest.raises(ModelError, match=r"damaged: model_world_size_2_rank_0\.pt"):
+        read_state(tmp_path)

@@ -12,6 +12,7 @@ loader, reward loop and command line are not used.
 | `columns`       | a minibatch as the jagged columns that verl's processes take                            |
 | `worker`        | what runs in the training processes: the loss, the optimiser's groups                   |
 | `server`        | what runs in the server actors: draw one sample                                         |
+| `shards`        | what is in a checkpoint's directory                                                     |
 | `meter`         | tokens per second and idle servers                                                      |
 | `limits`        | every wait has an end, and says who was waited for                                      |
 

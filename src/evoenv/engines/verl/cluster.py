@@ -50,7 +50,7 @@ NAME_SECONDS = 60.0
 class Cluster:
     """The processes of one engine. After an error of a training call it is lost, and only `close` is of use."""
 
-    def __init__(self, config: Config, model_path: str) -> None:
+    def __init__(self, config: Config, model_path: str, context: int) -> None:
         self._patience = config.engine.patience_seconds
         self.world = config.engine.world
         self.adapter = config.training.lora_rank > 0
@@ -63,7 +63,7 @@ class Cluster:
         self._whereabouts: list[tuple[str, int]] = []
         self._joined = join_ray(config)
         try:
-            self.tree = verl_config(config, model_path)
+            self.tree = verl_config(config, model_path, context)
             check_offer(config)
             self._start(config)
         except BaseException:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import time
@@ -10,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
 from weakref import WeakSet
 
 import torch
@@ -18,7 +16,7 @@ from torch import Tensor
 from verl.utils import tensordict_utils as tu
 
 from evoenv.config import Config
-from evoenv.durable import recover_directory, whole_directory
+from evoenv.durable import whole_directory
 from evoenv.engines.checkpoints import CheckpointFolder
 from evoenv.engines.local.draft import TextRules
 from evoenv.engines.local.prompts import check_fits, encode_messages, opens_thinking
@@ -29,7 +27,8 @@ from evoenv.engines.verl.limits import EngineLost, last_line
 from evoenv.engines.verl.meter import Meter
 from evoenv.engines.verl.sampling import VerlSampling
 from evoenv.engines.verl.settings import check_settings, longest_request, tokens_per_device
-from evoenv.errors import ModelError, PolicyError, StoreError
+from evoenv.engines.verl.shards import EXPORT, Saved, cannot_write, read_state, write_state
+from evoenv.errors import ModelError, PolicyError
 from evoenv.models.loading import describe_model
 from evoenv.models.resolve import load_tokenizer, resolve_model
 from evoenv.objective import Batch, Row, check_objective
@@ -42,10 +41,6 @@ from evoenv.training.tally import Tally, TokenColumns
 
 log = logging.getLogger(__name__)
 
-STATE = "state.json"
-"""Written last: a checkpoint without it is none."""
-EXPORT = "huggingface"
-"""Below a checkpoint: the weights as transformers and vLLM load them."""
 REMEMBERED_PROMPTS = 512
 MAX_REVIVALS = 3
 """Of servers, between two updates: what dies so often is not bad luck."""
@@ -72,7 +67,9 @@ class VerlPolicy(Policy):
         model = describe_model(path, self.tokenizer)
         self.rules = TextRules(self.tokenizer, model.end_ids)
         self._vocabulary = model.vocabulary
-        self._context = min(sum(longest_request(config)), model.context or math.inf)
+        longest = sum(longest_request(config))
+        self._context = min(longest, model.context or longest)
+        """The longest prompt and response that servers are made for."""
         self._checkpoints = CheckpointFolder(checkpoints)
         self._learns = learns
         self._weights = 0
@@ -89,7 +86,7 @@ class VerlPolicy(Policy):
         self.opens_thinking: Callable[[tuple[Message, ...]], bool] = lru_cache(maxsize=REMEMBERED_PROMPTS)(
             partial(opens_thinking, self.tokenizer)
         )
-        self.cluster = Cluster(config, str(path))
+        self.cluster = Cluster(config, str(path), self._context)
         self.meter = Meter(len(self.cluster.replicas))
 
     # ------------------------------------------------------------------ what it is
@@ -114,9 +111,8 @@ class VerlPolicy(Policy):
 
     def check(self, requests: Sequence[Request]) -> None:
         check_requests(requests)
-        context = int(self._context)
         for request in requests:
-            check_fits(request, len(self.encode(request.messages)), context, context)
+            check_fits(request, len(self.encode(request.messages)), self._context, self._context)
             if request.trains and request.top_p < 1:
                 raise PolicyError(
                     f"request {request.id!r} ({request.role}) has top_p = {request.top_p:g} and is to be trained on: "
@@ -282,61 +278,35 @@ class VerlPolicy(Policy):
         """
         self._check_learns("save")
         reference = self._checkpoints.reference(self._version)
-        with whole_directory(self._checkpoints.path(reference), explain=_cannot_write) as aside:
+        with whole_directory(self._checkpoints.path(reference), explain=cannot_write) as aside:
             with self._losing():
                 self.cluster.call("saving a checkpoint", "save_checkpoint", str(aside), None, self._version)
-            files = {
-                path.relative_to(aside).as_posix(): path.stat().st_size
-                for path in sorted(aside.rglob("*"))
-                if path.is_file()
-            }
-            shards = sum(name.startswith("model_world_size_") for name in files)
-            if shards != self.cluster.world:
-                raise StoreError(
-                    f"{shards} of {self.cluster.world} shards of the checkpoint are in {aside}: is the run directory "
-                    "on a file system that all nodes share? Move it there and resume"
-                )
-            state = {
-                "engine": "verl",
-                "version": self._version,
-                "world": self.cluster.world,
-                "model": self.config.model.name,
-                "files": files,
-            }
-            (aside / STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
+            write_state(aside, Saved(self._version, self.cluster.world), self.config.model.name)
         return reference
 
     def load(self, reference: str) -> None:
         self._check_usable()
         path = self._checkpoints.path(reference)
-        version = self._check_checkpoint(path)
+        saved = read_state(path)
+        whole = saved.world == self.cluster.world
+        if not whole and (self.cluster.adapter or not self.config.engine.take_weights):
+            raise ModelError(
+                f"the checkpoint {path} was written by {saved.world} devices and its shards cannot be read by "
+                f"{self.cluster.world}; set engine.nodes and engine.devices_per_node back, or take its weights over "
+                "without the optimiser's state by --set engine.take_weights=true (not with LoRA)"
+            )
         self._change_weights()
         with self._losing():
             self.cluster.sleep()
-            self.cluster.call("loading a checkpoint", "load_checkpoint", str(path.absolute()))
-        self._version = version
-
-    def _check_checkpoint(self, path: Path) -> int:
-        """Return the checkpoint's version; refuse one that is damaged, of another engine or of another world size."""
-        recover_directory(path)
-        try:
-            state: dict[str, Any] = json.loads((path / STATE).read_text(encoding="utf-8"))
-            version, world, files = int(state["version"]), int(state["world"]), dict(state["files"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ModelError(
-                f"no whole checkpoint of this engine at {path}: {type(error).__name__}: {error}; resume with the "
-                "engine that wrote it, or from an earlier checkpoint"
-            ) from error
-        for name, size in files.items():
-            if not (path / name).is_file() or (path / name).stat().st_size != size:
-                raise ModelError(f"the checkpoint {path} is damaged: {name} is not there or has another size")
-        if world != self.cluster.world:
-            raise ModelError(
-                f"the checkpoint {path} was written by {world} devices and cannot be read by {self.cluster.world}; set "
-                "engine.nodes and engine.devices_per_node back, or start a new run from its weights with "
-                f"model.name={path / EXPORT}: the optimiser's state is lost then"
-            )
-        return version
+            if whole:
+                self.cluster.call("loading a checkpoint", "load_checkpoint", str(path.absolute()))
+            else:
+                log.warning(
+                    "the checkpoint was written by %d devices: its weights are taken over, the optimiser's state is "
+                    "lost", saved.world,
+                )  # fmt: skip
+                self.cluster.call("loading a checkpoint's weights", "load_export", str((path / EXPORT).absolute()))
+        self._version = saved.version
 
     def drop(self, reference: str) -> None:
         self._checkpoints.drop(reference)
@@ -369,10 +339,3 @@ class VerlPolicy(Policy):
         self._check_usable()
         if not self._learns:
             raise PolicyError(f"cannot {action}: this policy was opened for sampling only")
-
-
-def _cannot_write(path: Path, error: OSError) -> StoreError:
-    return StoreError(
-        f"cannot write the checkpoint {path}: {error}; an earlier checkpoint is untouched. "
-        "Free some space or choose another run directory, then resume"
-    )

@@ -86,14 +86,13 @@ def check_settings(config: Config) -> None:
             )
 
 
-def verl_config(config: Config, model_path: str) -> Any:
-    """Build the whole tree."""
+def verl_config(config: Config, model_path: str, context: int) -> Any:
+    """Build the whole tree; `context` is the longest prompt and response together."""
     engine, training, cpu = config.engine, config.training, on_cpu()
     packed = not cpu and importlib.util.find_spec("flash_attn") is not None
     if not (cpu or packed):
         log.warning("flash_attn is not installed: micro-batches are padded, and training is slower than it could be")
     prompt, response = longest_request(config)
-    context = prompt + response
     fsdp: dict[str, Any] = {"use_torch_compile": False}
     if precision(engine.trainer_dtype, config) == "float32":
         fsdp["mixed_precision"] = {"param_dtype": "fp32", "reduce_dtype": "fp32", "buffer_dtype": "fp32"}

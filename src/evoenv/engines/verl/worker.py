@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import socket
+from pathlib import Path
 from typing import Any
 
 import torch
 import zmq
+from safetensors.torch import load_file
+from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
 from verl.single_controller.base.decorator import Dispatch, register
 from verl.workers.engine_workers_tinker import TinkerActorRolloutRefWorker
 
@@ -56,6 +59,21 @@ class EvoWorker(TinkerActorRolloutRefWorker):  # type: ignore[misc]  # verl has 
                 group["lr"] = rate * group.get("times", 1.0)
             norm = engine.optimizer_step()
         return {"grad_norm": float(norm)}
+
+    @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
+    def load_export(self, directory: str) -> None:
+        """Take whole weights, written by any number of devices, and forget what the optimiser knew."""
+        weights: dict[str, Any] = {}
+        for path in sorted(Path(directory).glob("*.safetensors")):
+            weights |= load_file(path)
+        engine = self.actor.engine
+        with engine.train_mode(zero_grad_on_exit=True):
+            options = StateDictOptions(full_state_dict=True, strict=False)
+            keys = set_model_state_dict(engine.module, weights, options=options)
+            # Tied output layers are not in the files.
+            if missing := set(keys.missing_keys) - {"lm_head.weight"}:
+                raise ValueError(f"{directory} lacks {len(missing)} weights, first {min(missing)}")
+            engine.optimizer.state.clear()
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
     def forget_server(self) -> None:
