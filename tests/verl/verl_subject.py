@@ -55,4 +55,5 @@ def open_tiny(directory: Path, overrides: Sequence[str] = ()) -> Iterator[Policy
         yield policy
 
 
-VERL = Subject("verl_subject:VERL", open_tiny, context=CONTEXT)
+# Which requests share a batch is a matter of when they arrive, and sums in another order differ in the last digits.
+VERL = Subject("verl_subject:VERL", open_tiny, context=CONTEXT, exact=False)
