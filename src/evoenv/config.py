@@ -65,11 +65,40 @@ class ValidationConfig(Section, frozen=True):
 
 class ReviewConfig(Section, frozen=True):
     enabled: bool = True
+    kind: Literal["reading", "recomputing", "both"] = "reading"
+    """`reading`: the reviewer reads the source. `recomputing`: it writes programs from the rendered prompts alone, and
+    they are run on fresh instances. `both`: reading must accept, and recomputing must not contradict."""
+    programs: int = 3
+    """Independent programs for each candidate."""
+    program_instances: int = 16
+    """Fresh instances that each program is run on."""
+    program_gets: Literal["values", "text"] = "values"
+    """What a program is given: the values that the prompt shows, by name, or the text of the prompt."""
+    program_max_tokens: int = 2048
+    admits: tuple[Literal["confirmed", "unconfirmed", "contradicted"], ...] = ("confirmed",)
+    """The verdicts of `recomputing` that open the pool."""
     reviews: int = 3
     rule: Literal["any-reject", "majority", "all-reject", "single"] = "any-reject"
     temperature: float = 0.6
     max_prompt_tokens: int = 8192
     max_tokens: int = 8192
+
+    @property
+    def reads(self) -> bool:
+        """Whether candidates are reviewed by reading."""
+        return self.enabled and self.kind != "recomputing"
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether candidates are reviewed by recomputation."""
+        return self.enabled and self.kind != "reading"
+
+    def __post_init__(self) -> None:
+        if self.programs < 1 or self.program_instances < 1 or not self.admits:
+            raise ValueError(
+                f"review.programs is {self.programs}, review.program_instances is {self.program_instances} and "
+                f"review.admits is {list(self.admits)}; expected 1 or more of each"
+            )
 
 
 class CalibrationConfig(Section, frozen=True):

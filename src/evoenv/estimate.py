@@ -32,11 +32,13 @@ def estimate(config: Config, messages: Sequence[Message]) -> list[str]:
     repairs, longest = config.synth.repairs, config.generator.max_prompt_tokens
     prompt = sum(len(message.content) for message in messages) // CHARS_PER_TOKEN + 1
     review, solver, prices = config.review, config.solver, config.endpoint
-    reviews = (1 if review.rule == "single" else review.reviews) if review.enabled else 0
+    reviews = (1 if review.rule == "single" else review.reviews) if review.reads else 0
+    programs = review.programs if review.recomputes else 0
     solving = config.calibration.instances if config.calibration.enabled else 0
     own_solver = bool(prices.solver_model)
     judged = [
         (reviews, review.max_prompt_tokens, review.max_tokens, prices.input_price, prices.output_price),
+        (programs, review.max_prompt_tokens, review.program_max_tokens, prices.input_price, prices.output_price),
         (
             solving,
             solver.max_prompt_tokens,
@@ -47,7 +49,8 @@ def estimate(config: Config, messages: Sequence[Message]) -> list[str]:
     ]
     extra = sum(times * (asked + said) for times, asked, said, _, _ in judged)
     by = f" by {prices.solver_model}" if own_solver else ""
-    parts = [f"{reviews} reviews"] * bool(reviews) + [f"{solving} responses{by}"] * bool(solving)
+    parts = [f"{reviews} reviews"] * bool(reviews) + [f"{programs} programs"] * bool(programs)
+    parts += [f"{solving} responses{by}"] * bool(solving)
     mended = f"at most {repairs * longest:,} prompt tokens and {repairs * answers:,} answer tokens"
     mending = [f"Each candidate that fails is sent back up to {repairs} times: {mended}."] * bool(repairs)
     lines = [

@@ -3,6 +3,7 @@
     s00003.g001                     generator request: step 3, group 1
     s00003.g001.c05                 candidate (or question): the group's sample 5
     s00003.g001.c05.review          the request for its reviews
+    s00003.g001.c05.recompute       the request for programs that recompute its answers
     s00003.g001.c05.calibrate.02    the request for a response to its calibration instance 2
     s00003.g001.c05.vote            the request for the votes on a question (r-zero)
     s00003.solve.0007               solver request: step 3, draw 7 of an environment
@@ -62,6 +63,10 @@ class CandidateId:
         return ReviewRequestId(self)
 
     @property
+    def recompute(self) -> RecomputeRequestId:
+        return RecomputeRequestId(self)
+
+    @property
     def vote(self) -> VoteRequestId:
         return VoteRequestId(self)
 
@@ -79,6 +84,18 @@ class ReviewRequestId:
     @classmethod
     def parse(cls, text: str) -> Self:
         return cls(CandidateId.parse(_head(text, ".review", "a review request")))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RecomputeRequestId:
+    candidate: CandidateId
+
+    def __str__(self) -> str:
+        return f"{self.candidate}.recompute"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        return cls(CandidateId.parse(_head(text, ".recompute", "a request for programs")))
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -100,7 +100,9 @@ def asked_in_step(config: Config) -> tuple[Asked, ...]:
     candidates = generator.prompts * generator.candidates_per_prompt
     asked = [*trained_in_step(config)]
     if config.curriculum.name == "evoenv":
-        if review.enabled:
+        if review.recomputes:
+            asked.append(Asked(candidates, review.programs, review.max_prompt_tokens, review.program_max_tokens))
+        if review.reads:
             asked.append(Asked(candidates, review.reviews, review.max_prompt_tokens, review.max_tokens))
         if calibration.enabled:
             responses = candidates * calibration.instances

@@ -227,6 +227,38 @@ class Review:
     text: str
 
 
+RecomputationVerdict: TypeAlias = Literal["confirmed", "contradicted", "unconfirmed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """An instance on which programs agree with each other against the reference, and what they said."""
+
+    seed: int
+    difficulty: int
+    prompt: str
+    reference: str
+    answer: str
+    programs: tuple[int, ...]
+    """The numbers of the programs that agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputation:
+    """What independent programs say about an environment's answers."""
+
+    verdict: RecomputationVerdict
+    instances: int
+    shares: tuple[float, ...]
+    """For each program, the share of the instances that it gets right."""
+    witness: Witness | None = None
+
+    @property
+    def right(self) -> float:
+        """The share of instances that programs get right; 0 without any program."""
+        return sum(self.shares) / len(self.shares) if self.shares else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """Scores of one response to each of m fresh instances, and â, the share that passes."""

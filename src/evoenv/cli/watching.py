@@ -247,7 +247,10 @@ def stage_line(store: Store, step: int, stage: Stage) -> str:
         reached = " → ".join(f"L{layer} {count}" for layer, count in enumerate(passed, 1))
         return f"{reached}" + (f"; most often {common}" if common else "")
     if stage == "reviewed":
-        verdicts = Counter(review.verdict for reviews in store.reviews(step).values() for review in reviews)
+        verdicts: Counter[str] = Counter(
+            review.verdict for reviews in store.reviews(step).values() for review in reviews
+        )
+        verdicts.update(item.verdict for item in store.recomputations(step).values())
         return ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
     if stage == "calibrated":
         votes = [item.share for item in store.votes(step).values()]

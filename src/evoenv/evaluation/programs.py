@@ -22,6 +22,8 @@ from evoenv.thinking import drop_thinking
 
 GUEST = Path(__file__).parent / "guests" / "programs.py"
 TIME_LIMIT_S = 6.0
+TOTAL_LIMIT_S = 10.0
+"""CPU time of all calls of one function: a program that is slow on each of them is not waited for."""
 LIMITS = Limits(cpu_s=TIME_LIMIT_S, memory_mb=1024, reply_mb=16)
 MAX_PROGRAM = 200_000
 """Characters."""
@@ -65,6 +67,19 @@ class ProgramGrader:
                 if (problem := _run(worker, test, time_limit_s)) is not None:
                     return False, f"test {number} of {len(tests)}: {problem}"
         return True, None
+
+    def run_function(
+        self, program: str, function: str, calls: Sequence[Sequence[Any]], time_limit_s: float = TIME_LIMIT_S
+    ) -> list[Any]:
+        """Call a function of the program once for each list of arguments; None for a call that failed."""
+        if len(program) > MAX_PROGRAM:
+            return [None] * len(calls)
+        with self._sandbox.open(program) as worker:
+            if worker.failure is not None:
+                return [None] * len(calls)
+            items = [[function, list(arguments)] for arguments in calls]
+            outcomes = worker.call("function", items, cpu_s=time_limit_s, total_cpu_s=TOTAL_LIMIT_S)
+        return [None if isinstance(outcome, Failed) else outcome.value for outcome in outcomes]
 
     def close(self) -> None:
         self._sandbox.close()

@@ -51,10 +51,10 @@ def latent_table(instance: Instance, limit: int = _MAX_VALUE_CHARS) -> list[Late
     Reviewers are weak at this when they read method by method, and it can simply be measured. A value
     counts as shown if each number or text in it stands somewhere in the prompt.
     """
-    prompt_values = _PromptValues(instance.prompt)
+    prompt_values = PromptValues(instance.prompt)
     rows = [
         LatentRow(path, _short(value, limit), prompt_values.describe(value))
-        for path, value in _parts("z", _plain(instance.latent))[:_MAX_ROWS]
+        for path, _, value in _parts("z", _plain(instance.latent))[:_MAX_ROWS]
     ]
     reference = _plain(instance.reference)
     return [*rows, LatentRow("reference a", _short(reference, limit), prompt_values.describe(reference))]
@@ -68,15 +68,20 @@ def _plain(encoded: Any) -> Any:
         return encoded
 
 
-def _parts(path: str, value: Any) -> list[tuple[str, Any]]:
-    """Return the top-level parts of z: entries of a dict, items of a short sequence that holds sequences."""
+def latent_parts(instance: Instance) -> list[tuple[str | None, Any]]:
+    """Return the top-level parts of the latent instance, each with its name if it has one."""
+    return [(name, value) for _, name, value in _parts("z", _plain(instance.latent))]
+
+
+def _parts(path: str, value: Any) -> list[tuple[str, str | None, Any]]:
+    """Return path, name and value of the parts of z: entries of a dict, items of a short sequence of sequences."""
     if isinstance(value, Mapping):
-        return [(f"{path}[{key!r}]", item) for key, item in value.items()]
+        return [(f"{path}[{key!r}]", key if isinstance(key, str) else None, item) for key, item in value.items()]
     if isinstance(value, tuple) and len(value) <= _EXPAND_UP_TO:
-        return [(f"{path}[{index}]", item) for index, item in enumerate(value)]
+        return [(f"{path}[{index}]", None, item) for index, item in enumerate(value)]
     if isinstance(value, list) and len(value) <= _EXPAND_UP_TO and any(_is_container(item) for item in value):
-        return [(f"{path}[{index}]", item) for index, item in enumerate(value)]
-    return [(path, value)]
+        return [(f"{path}[{index}]", None, item) for index, item in enumerate(value)]
+    return [(path, None, value)]
 
 
 def _is_container(value: Any) -> bool:
@@ -96,8 +101,8 @@ def _leaves(value: Any) -> Iterator[Any]:
             yield item
 
 
-class _PromptValues:
-    """The numbers and the text of a prompt, ready to be asked for."""
+class PromptValues:
+    """The numbers and the text of a prompt, ready to be asked whether a value stands there."""
 
     def __init__(self, prompt: str) -> None:
         self._text = prompt

@@ -17,6 +17,7 @@ from evoenv.admission.novelty import (
     similarities_among,
     update_repetition,
 )
+from evoenv.admission.recomputation import recomputation_admits
 from evoenv.admission.review import review_passes
 from evoenv.admission.reward import NOVELTY_FROM_LAYER
 from evoenv.records import Candidate, Decision, environment_id
@@ -104,7 +105,13 @@ def _evaluated(
         candidate_id=candidate.id,
         environment_id=source_id,
         layer=proposed.reports[candidate.id].layer,
-        review_passed=not review.enabled or review_passes(judged.reviews.get(candidate.id, ()), review.rule),
+        review_passed=not review.enabled
+        or recomputation_admits(
+            judged.recomputations.get(candidate.id),
+            review.kind,
+            reading_accepts=review_passes(judged.reviews.get(candidate.id, ()), review.rule),
+            admits=review.admits,
+        ),
         pass_rate=None if calibration is None else calibration.pass_rate,
         measured=measured.get(candidate.id),
         known=source_id in run.cache,

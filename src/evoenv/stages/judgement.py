@@ -1,15 +1,19 @@
-"""Review and calibration of those that reached L5: one batch of requests for both, over all candidates."""
+"""Review and calibration of those that reached L5: one batch of requests for all of it, over all candidates."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import get_args
 
 from evoenv.admission.calibration import calibrate, calibration_seeds
+from evoenv.admission.recomputation import recomputation_of
 from evoenv.admission.review import read_review
 from evoenv.environment.answers import extract_answer
+from evoenv.evaluation.programs import ProgramGrader
 from evoenv.ids import CandidateId
 from evoenv.pool.state import starting_level
 from evoenv.prompts.review import ScoredAnswer
@@ -19,6 +23,8 @@ from evoenv.records import (
     Candidate,
     Instance,
     Message,
+    Recomputation,
+    RecomputationVerdict,
     Request,
     Review,
     Sample,
@@ -27,6 +33,7 @@ from evoenv.records import (
     environment_id,
 )
 from evoenv.stages.context import Run
+from evoenv.stages.recomputing import Recomputing, prepare_recomputing, program_of, recompute
 from evoenv.stages.reviewing import fitting_review, review_instances, review_probes
 from evoenv.stages.sampling import ask, prompt_tokens
 from evoenv.stages.synthesis import Proposed
@@ -39,11 +46,12 @@ class Judged:
 
     reviews: dict[str, tuple[Review, ...]]
     calibrations: dict[str, Calibration]
+    recomputations: dict[str, Recomputation] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A finalist made ready: what the reviewer sees and what the solver is asked."""
+    """A finalist made ready: what the reviewer sees, what programs are asked for and what the solver is asked."""
 
     id: CandidateId
     source: str
@@ -52,27 +60,37 @@ class _Case:
     seeds: tuple[int, ...]
     calibration: tuple[Instance | None, ...]
     level: int
+    recomputing: Recomputing | None = None
 
 
 def judge(run: Run, step: int, proposed: Proposed) -> Judged:
-    """Get K reviews and â for every finalist."""
+    """Get K reviews or K programs, or both, and â for every finalist."""
     run.begin(step, "reviewed")
     if not run.store.stage_done(step, "calibrated"):
         began = time.perf_counter()
         with ThreadPoolExecutor(run.sandbox.workers, thread_name_prefix="evoenv-judge") as threads:
             cases = list(threads.map(lambda candidate: _prepare(run, step, candidate), proposed.finalists))
-        asked = [item for case in cases for item in (*_review_request(run, case), *_calibration_requests(run, case))]
+        asked = [
+            item
+            for case in cases
+            for item in (
+                *_review_request(run, case), *_recompute_request(run, case), *_calibration_requests(run, case),
+            )
+        ]  # fmt: skip
         said = {(sample.request_id, sample.index): sample for sample in ask(run, step, "reviewed", asked)}
         if not run.store.stage_done(step, "reviewed"):
+            recomputations = _recomputations(run, cases, said)
             with run.store.stage(step, "reviewed"):
                 run.store.add_reviews(step, {str(case.id): _reviews(case, said) for case in cases})
+                run.store.add_recomputations(step, recomputations)
+                run.store.add_metrics(step, _recompute_metrics(recomputations))
         run.observer.stage(step, "calibrated")
         scores = _scores(run, step, cases, said)
         calibrations = {str(case.id): _calibration(run, case, scores) for case in cases if case.seeds}
         with run.store.stage(step, "calibrated"):
             run.store.add_calibrations(step, calibrations)
             run.store.add_metrics(step, {**_metrics(calibrations), "time/judge": time.perf_counter() - began})
-    return Judged(run.store.reviews(step), run.store.calibrations(step))
+    return Judged(run.store.reviews(step), run.store.calibrations(step), run.store.recomputations(step))
 
 
 def _prepare(run: Run, step: int, candidate: Candidate) -> _Case:
@@ -87,19 +105,27 @@ def _prepare(run: Run, step: int, candidate: Candidate) -> _Case:
         calibration = tuple(instance if fits_solver(run, instance) else None for instance in drawn)
         instances: tuple[Instance, ...] = ()
         probes: tuple[ScoredAnswer, ...] = ()
-        if run.config.review.enabled:
+        if run.config.review.reads:
             review_seeds = (
                 derive_seed(run.seed, source_id, "review", step, 0),
                 derive_seed(run.seed, source_id, "review", step, 1),
             )
             instances = review_instances(worker, review_seeds, level)
             probes = review_probes(run.sandbox, candidate.source, worker, instances)
-    return _Case(CandidateId.parse(candidate.id), candidate.source, instances, probes, seeds, calibration, level)
+        recomputing = None
+        if run.config.review.recomputes:
+            recomputing = prepare_recomputing(
+                worker, source_id, sorted({0, level}), run.config.review.program_instances,
+                run.config.review.program_gets, run.seed, step,
+            )  # fmt: skip
+    return _Case(
+        CandidateId.parse(candidate.id), candidate.source, instances, probes, seeds, calibration, level, recomputing
+    )
 
 
 def _review_request(run: Run, case: _Case) -> list[Asked]:
     config = run.config.review
-    messages = _fitting_review(run, case) if config.enabled else None
+    messages = _fitting_review(run, case) if config.reads else None
     if messages is None:
         return []
     request = Request(
@@ -122,6 +148,26 @@ def _fitting_review(run: Run, case: _Case) -> tuple[Message, ...] | None:
         lambda messages: prompt_tokens(run, messages),
         run.config.review.max_prompt_tokens,
     )
+
+
+def _recompute_request(run: Run, case: _Case) -> list[Asked]:
+    """Ask for programs; a prompt that is too long is not asked, and the candidate stays unconfirmed."""
+    config = run.config.review
+    if case.recomputing is None:
+        return []
+    messages = case.recomputing.messages
+    if prompt_tokens(run, messages) > config.max_prompt_tokens:
+        return []
+    request = Request(
+        id=str(case.id.recompute),
+        role="reviewer",
+        messages=messages,
+        count=config.programs,
+        temperature=config.temperature,
+        max_tokens=config.program_max_tokens,
+        seed=derive_seed(run.seed, "recompute", str(case.id)),
+    )
+    return [Asked(request, "recompute", subject=str(case.id))]
 
 
 def fits_solver(run: Run, instance: Instance | None) -> bool:
@@ -153,6 +199,36 @@ def _calibration_requests(run: Run, case: _Case) -> list[Asked]:
         for index, instance in enumerate(case.calibration)
         if instance is not None
     ]
+
+
+def _recomputations(run: Run, cases: Sequence[_Case], said: Mapping[SampleKey, Sample]) -> dict[str, Recomputation]:
+    """Run the programs of all candidates, on all cores."""
+    if not run.config.review.recomputes:
+        return {}
+
+    def recompute_case(case: _Case) -> Recomputation:
+        if case.recomputing is None:
+            return recomputation_of((), ())
+        request_id = str(case.id.recompute)
+        samples = sorted((index, sample) for (about, index), sample in said.items() if about == request_id)
+        programs = [program_of(sample.text, sample.finish_reason) for _, sample in samples]
+        with run.workers.worker(case.source) as worker:
+            return recompute(case.recomputing, programs, worker, grader)
+
+    with (
+        ProgramGrader(allow_degraded=run.sandbox.allow_degraded) as grader,
+        ThreadPoolExecutor(run.sandbox.workers, thread_name_prefix="evoenv-recompute") as threads,
+    ):
+        return {str(case.id): item for case, item in zip(cases, threads.map(recompute_case, cases), strict=True)}
+
+
+def _recompute_metrics(recomputations: Mapping[str, Recomputation]) -> dict[str, float]:
+    if not recomputations:
+        return {}
+    verdicts = Counter(item.verdict for item in recomputations.values())
+    metrics = {f"recompute/{verdict}": float(verdicts[verdict]) for verdict in get_args(RecomputationVerdict)}
+    metrics["recompute/right"] = sum(item.right for item in recomputations.values()) / len(recomputations)
+    return metrics
 
 
 def _reviews(case: _Case, said: Mapping[SampleKey, Sample]) -> tuple[Review, ...]:

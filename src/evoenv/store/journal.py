@@ -31,7 +31,7 @@ Stage: TypeAlias = Literal[
     "generated", "validated", "reviewed", "calibrated", "decided", "solved", "updated", "rotated"
 ]
 STAGES: tuple[Stage, ...] = get_args(Stage)
-Purpose: TypeAlias = Literal["generate", "repair", "review", "calibrate", "solve"]
+Purpose: TypeAlias = Literal["generate", "repair", "review", "recompute", "calibrate", "solve"]
 SampleKey: TypeAlias = tuple[str, int]
 
 

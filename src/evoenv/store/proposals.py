@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from evoenv.ids import GeneratorRequestId
 from evoenv.records import (
     Calibration,
@@ -15,6 +17,7 @@ from evoenv.records import (
     Novelty,
     Question,
     QuestionDecision,
+    Recomputation,
     Review,
     ValidationReport,
     Vote,
@@ -176,6 +179,21 @@ class Proposals(Journal):
             review = Review(verdict, "" if text is None else unpack_text(text))
             reviews[candidate_id] = (*reviews.get(candidate_id, ()), review)
         return reviews
+
+    def add_recomputations(self, step: int, recomputations: Mapping[str, Recomputation]) -> None:
+        """Keep verdicts, shares and witnesses by candidate id; the programs are samples of their requests."""
+        rows = [
+            (candidate_id, step, item.verdict, item.right, msgspec.json.encode(item).decode())
+            for candidate_id, item in recomputations.items()
+        ]
+        self._database.execute_many("INSERT INTO recomputations VALUES (?, ?, ?, ?, ?)", rows)
+
+    def recomputations(self, step: int) -> dict[str, Recomputation]:
+        """Return the recomputations of a step, by candidate id."""
+        rows = self._database.query(
+            "SELECT candidate_id, data FROM recomputations WHERE step = ? ORDER BY candidate_id", (step,)
+        )
+        return {candidate_id: msgspec.json.decode(data, type=Recomputation) for candidate_id, data in rows}
 
     def add_calibrations(self, step: int, calibrations: Mapping[str, Calibration]) -> None:
         rows = [

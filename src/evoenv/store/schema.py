@@ -173,9 +173,18 @@ UPDATE samples SET version = step - 1
   WHERE step > 0 AND EXISTS (SELECT 1 FROM meta WHERE key = 'training' AND value = 'true')
 """
 
+# What programs that were written from the prompts alone say about a candidate; their texts are samples.
+_RECOMPUTATIONS = """
+CREATE TABLE recomputations (
+  candidate_id TEXT PRIMARY KEY, step INTEGER NOT NULL, verdict TEXT NOT NULL, right_share REAL NOT NULL,
+  data TEXT NOT NULL)
+
+CREATE INDEX recomputations_by_step ON recomputations (step)
+"""
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = tuple(
     tuple(script.strip().split("\n\n"))
-    for script in (_FIRST, _TAGS, _EVALUATIONS, _PROVENANCE, _LOOKUPS, _QUESTIONS, _VERSIONS)
+    for script in (_FIRST, _TAGS, _EVALUATIONS, _PROVENANCE, _LOOKUPS, _QUESTIONS, _VERSIONS, _RECOMPUTATIONS)
 )
 
 SCHEMA_VERSION = len(MIGRATIONS)
