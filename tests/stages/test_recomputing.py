@@ -16,6 +16,7 @@ from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.prompts.recompute import arguments_of, named_values, plain_value, recompute_messages, shown_names
 from evoenv.records import Instance, Request
 from evoenv.run import advance
+from evoenv.runs.view import RunView
 from evoenv.sandbox.guest import codec
 from evoenv.sandbox.host import Sandbox
 from evoenv.stages.recomputing import answer_text, recompute_source
@@ -157,6 +158,13 @@ def test_the_loop_admits_what_programs_confirm(kind: str, sandbox: Sandbox, tmp_
         verdicts = {name[7:]: item.verdict for name, item in run.store.recomputations(1).items()}
         fates = {item.candidate_id[7:]: (item.reason, item.reward) for item in run.store.decisions(1)}
         metrics = run.store.metrics(1)
+    with RunView.open(tmp_path / "run") as view:
+        history = view.candidate("s00001.g001.c00")
+    assert history is not None
+    verdict, text = history.opinions[-1]
+    assert verdict == "contradicted"
+    assert "programs 1, 2, 3 say 7." in text
+    assert "Program 3, right on 0%" in text
     named = {
         f"g001.c{index:02d}": name for index, name in enumerate(("wrong", "hard", "easy", "copy", "fresh", "twin"))
     }

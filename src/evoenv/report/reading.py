@@ -273,7 +273,7 @@ def _judged(history: History) -> dict[str, Any]:
     return {
         "instances": instances,
         "probes": probes,
-        "reviews": [[item.verdict, cut(item.text)] for item in history.reviews],
+        "reviews": [[verdict, cut(text)] for verdict, text in history.opinions],
         "calibration": calibration,
     }
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import msgspec
+
 from evoenv.admission.reward import NOVELTY_FROM_LAYER
 from evoenv.errors import InputError
 from evoenv.records import (
@@ -18,6 +20,7 @@ from evoenv.records import (
     Decision,
     Message,
     Novelty,
+    Recomputation,
     Review,
     Score,
     ValidationReport,
@@ -130,9 +133,35 @@ class History:
     report: ValidationReport | None
     reviews: tuple[Review, ...]
     review_prompt: tuple[Message, ...]
+    recomputation: Recomputation | None
+    programs: tuple[str, ...]
+    """The responses with the programs that recomputed its answers."""
     calibration: Calibration | None
     calibration_requests: tuple[Answered, ...]
     decision: Decision | None
+
+    @property
+    def opinions(self) -> list[tuple[str, str]]:
+        """Verdict and text of everything that judged the candidate's meaning: each review, and the recomputation."""
+        given: list[tuple[str, str]] = [(review.verdict, review.text) for review in self.reviews]
+        if self.recomputation is not None:
+            given.append((self.recomputation.verdict, _recomputation_text(self.recomputation, self.programs)))
+        return given
+
+
+def _recomputation_text(recomputation: Recomputation, programs: Sequence[str]) -> str:
+    """Write a recomputation down for people: how the programs did, the witness, and the programs."""
+    parts = [f"Programs written from the prompt alone were run on {recomputation.instances} fresh instances."]
+    witness = recomputation.witness
+    if witness is not None:
+        numbers = ", ".join(str(number + 1) for number in witness.programs)
+        parts.append(
+            f"Witness: seed {witness.seed}, difficulty {witness.difficulty}\n\n{witness.prompt}\n\n"
+            f"The reference says {witness.reference}; programs {numbers} say {witness.answer}."
+        )
+    shares = (*recomputation.shares, *[0.0] * len(programs))
+    parts += [f"Program {at + 1}, right on {shares[at]:.0%}:\n\n{text}" for at, text in enumerate(programs)]
+    return "\n\n".join(parts)
 
 
 # --------------------------------------------------------------------------- pages
@@ -353,6 +382,7 @@ def read_history(store: Store, candidate_id: str) -> History | None:
     )
     reviewed = read_all_answered(store, "review", candidate_id)
     texts = [text for request in reviewed for text, _ in request.replies]
+    recomputed = store.query("SELECT data FROM recomputations WHERE candidate_id = ?", [candidate_id])
     verdicts = store.query("SELECT idx, verdict FROM reviews WHERE candidate_id = ? ORDER BY idx", [candidate_id])
     return History(
         entry=entry,
@@ -362,6 +392,10 @@ def read_history(store: Store, candidate_id: str) -> History | None:
         report=store.report(candidate_id),
         reviews=tuple(Review(verdict, texts[at] if at < len(texts) else "") for at, verdict in verdicts),
         review_prompt=reviewed[0].messages if reviewed else (),
+        recomputation=msgspec.json.decode(recomputed[0][0], type=Recomputation) if recomputed else None,
+        programs=tuple(
+            text for request in read_all_answered(store, "recompute", candidate_id) for text, _ in request.replies
+        ),
         calibration=Calibration(tuple(json.loads(scores[0][0])), scores[0][1]) if scores else None,
         calibration_requests=tuple(read_all_answered(store, "calibrate", candidate_id)),
         decision=None if not decisions else _decision(candidate_id, *decisions[0]),

@@ -39,7 +39,7 @@ def candidate_document(view: RunView, history: History, *, whole: bool = False) 
             "template": clip(report.prompt_template, whole=whole),
             "findings": [finding_document(finding) for finding in report.findings],
         },
-        "reviews": [{"verdict": review.verdict, "text": clip(review.text, whole=whole)} for review in history.reviews],
+        "reviews": [{"verdict": verdict, "text": clip(text, whole=whole)} for verdict, text in history.opinions],
         "review_prompt": messages_document(history.review_prompt, whole=whole),
         "calibration": None
         if history.calibration is None

@@ -248,7 +248,7 @@
       body.append(make("h4", "", "Reviews"));
       detail.reviews.forEach(([verdict, text], i) => {
         const holder = fold(`Review ${i + 1}: `, block(text || "(empty)"));
-        holder.firstChild.append(make("span", verdict === "accept" ? "right" : "wrong", verdict));
+        holder.firstChild.append(make("span", ["accept", "confirmed"].includes(verdict) ? "right" : "wrong", verdict));
         body.append(holder);
       });
     }
