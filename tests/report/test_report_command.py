@@ -38,7 +38,7 @@ def test_a_report_is_a_page_and_a_picture_and_a_table_of_every_figure(small_run:
     assert shown["bytes"] == Path(shown["page"]).stat().st_size
     assert shown["entries"] == shown["embedded"] == 70
     assert sorted(Path(name).stem for name in shown["png"]) == sorted(FIGURES)
-    assert sorted(Path(name).stem for name in shown["csv"]) == sorted([*FIGURES, "candidates"])
+    assert sorted(Path(name).stem for name in shown["csv"]) == sorted([*FIGURES, "overlap", "candidates"])
     assert all(Path(name).stat().st_size for name in [*shown["csv"], *shown["png"]])
     assert not list((tmp_path / "out").rglob("*.new"))
     assert not (small_run / "report").exists()

@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("evoenv.cli.eval", "accuracy with confidence intervals, on environments or benchmark files"),
     "audit": ("evoenv.cli.audit", "verdicts with evidence that can be replayed, on somebody else's environments"),
     "audit-review": ("evoenv.cli.audit_review", "how well the reviewer tells sound environments from buggy ones"),
+    "audit-overlap": ("evoenv.cli.audit_overlap", "how far a pool's prompts overlap with benchmarks, pair by pair"),
     "watch": ("evoenv.cli.watch", "runs in the browser, live while they train; only reads"),
     "report": ("evoenv.cli.report", "figures and one self-contained HTML file of a run"),
     "export": ("evoenv.cli.export", "write a pool for another project: verl, TRL, verifiers, data sets, …"),

@@ -25,6 +25,7 @@ def find_suite(
     fields: Fields = Fields(),  # noqa: B008 - frozen
     limit: int | None = None,
     allow_degraded: bool = False,
+    grades: bool = True,
 ) -> EnvironmentSuite | BenchmarkSuite:
     """A JSONL file of problems (`math:FILE`, `choice:FILE`, `program:FILE`, or FILE.jsonl), else environments.
 
@@ -44,7 +45,7 @@ def find_suite(
             seed=seed,
             allow_degraded=allow_degraded,
         )
-        if any(problem.grader == "math" for problem in suite.problems):
+        if grades and any(problem.grader == "math" for problem in suite.problems):
             require_math_verify()
         return suite
     if Path(text).suffix in (".json", ".csv", ".parquet"):

@@ -29,6 +29,7 @@ from evoenv.report.charts import (
     window_words,
     windows,
 )
+from evoenv.report.overlap_figure import overlap
 from evoenv.report.reading import RunData
 from evoenv.runs.funnel import FUNNEL, INSIDE, REFUSED, STATES
 from evoenv.validation.codes import CODES
@@ -75,6 +76,7 @@ def figures_of(data: RunData) -> list[Figure]:
         pool_figures.lineage(data),
         pool_figures.rotation(data),
         pool_figures.lifetimes(data),
+        overlap(data.overlaps),
     ]
 
 

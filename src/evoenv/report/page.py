@@ -37,7 +37,7 @@ _FIELDS = (
 SECTIONS = (
     ("proposing", "Proposing", ("funnel", "funnel_by_step", "rejections")),
     ("learning", "Learning", ("scores", "reward", "zero_variance", "pass_rates")),
-    ("pool", "The pool", ("pool", "tags", "lineage", "rotation", "lifetimes")),
+    ("pool", "The pool", ("pool", "tags", "lineage", "rotation", "lifetimes", "overlap")),
 )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evoenv.overlap.results import Overlap, read_overlaps
 from evoenv.pool.tags import tags_of
 from evoenv.prompts.solver import SOLVER_PROMPT
 from evoenv.prompts.texts import load_prompt
@@ -62,6 +63,8 @@ class RunData:
     """(step, request) by environment, oldest first."""
     tokens: int = 0
     seconds: float = 0.0
+    overlaps: Sequence[Overlap] = ()
+    """What `evoenv audit-overlap` left in the run, by suite."""
 
     @property
     def names(self) -> dict[str, str]:
@@ -120,7 +123,7 @@ def read_run(store: Store) -> RunData:
         stage=progress.words,
         steps=steps,
         entries=[
-            *(original_entry(record) for record in environments if record.original),
+            *(original_entry(record) for record in environments if record.original or record.candidate_id is None),
             *_described(view, [step.number for step in steps]),
         ],
         environments=environments,
@@ -129,6 +132,7 @@ def read_run(store: Store) -> RunData:
         solve_requests=solve_requests,
         tokens=view.tokens(step.number for step in steps),
         seconds=sum(step.metrics.get("time/step", 0.0) for step in steps),
+        overlaps=read_overlaps(store.directory),
     )
 
 
@@ -222,7 +226,7 @@ class _Reader:
         self._data = data
 
     def read(self, entry: Entry) -> tuple[dict[str, Any], str | None]:
-        if entry.original:
+        if entry.id == entry.environment_id:  # given to the run: there is no candidate
             return self._solved(entry), self._view.store.source(entry.id)
         history = self._view.candidate(entry.id)
         assert history is not None, "an entry of the same run"

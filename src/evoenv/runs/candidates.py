@@ -285,14 +285,14 @@ def read_entry(store: Store, candidate_id: str) -> Entry | None:
 
 
 def original_entry(record: EnvironmentRecord) -> Entry:
-    """Make the line of an original environment."""
+    """Make the line of an environment that the run was given: an original, or one that was imported with its past."""
     return Entry(
         id=record.id,
         name=record.name,
         state=state_of(None, None, active=record.active),
-        step=0,
+        step=record.admitted_step,
         environment_id=record.id,
-        original=True,
+        original=record.original,
         tags=record.tags,
         record=record,
     )
