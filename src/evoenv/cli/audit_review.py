@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.table import Table
@@ -13,11 +14,25 @@ from evoenv.cli import driving
 from evoenv.cli.common import console, print_json, visible
 from evoenv.cli.eval_view import ProgressBar
 from evoenv.config import Config
+from evoenv.environment.sets import RunPool, parse_set
 from evoenv.errors import InputError
 from evoenv.evaluation.subject import Subject, model_subject, run_subject
 from evoenv.review_audit.audit import audit, audit_config, results_path
+from evoenv.review_audit.judge import (
+    Labels,
+    ask_judge,
+    audit_recorded,
+    candidates_at_top,
+    labels_path,
+    votes_json,
+)
 from evoenv.review_audit.labels import LabelledSet, read_set
-from evoenv.review_audit.tables import DEPLOYED, Audit, table_text
+from evoenv.review_audit.tables import DEPLOYED, Audit, TableRow, table_text
+
+VOTES = 3
+NO_REVIEWS = (
+    "The run has no verdicts of its own on these candidates (review.enabled is false?); --run DIR asks its policy now."
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +59,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--set", dest="overrides", action="append", default=[], metavar="a.b=v",
         help="one setting, as review.max_tokens=2048; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--count", type=int, metavar="N", help="N of each label, drawn (all; 40 of the corpus)")
+    judge = parser.add_argument_group("labels by a second model, on a run's candidates at L5")
+    judge.add_argument(
+        "--labels-by", metavar="M",
+        help="a model whose votes label the candidates; --base-url is then its server. The reviewer that is audited "
+        "is the run's own, by the verdicts that it gave, or --run DIR, asked anew",
+    )  # fmt: skip
+    judge.add_argument(
+        "--votes", type=int, metavar="K", help="votes on each candidate, of which the majority counts (3)"
+    )
+    parser.add_argument(
+        "--count", type=int, metavar="N",
+        help="N of each label, drawn (all; 40 of the corpus); with --labels-by N candidates",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="of the draw, of instances and of reviews (0)")
     parser.add_argument("--results", type=Path, metavar="FILE", help="where verdicts are kept, and continued from")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
@@ -57,6 +84,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     check(arguments)
+    if arguments.labels_by is not None:
+        return run_judged(arguments)
     labelled = read_set(arguments.labels, count=arguments.count, seed=arguments.seed)
     if arguments.mechanical_only:
         return run_audit(arguments, labelled, None, None)
@@ -68,6 +97,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def check(arguments: argparse.Namespace) -> None:
+    if arguments.labels_by is not None:
+        check_judged(arguments)
+        return
+    if arguments.votes is not None:
+        raise InputError("--votes are those of a judge; name it with --labels-by M")
     named = arguments.run_directory is not None or arguments.model is not None or arguments.preset is not None
     if arguments.mechanical_only and (named or arguments.base_url or arguments.reviews is not None):
         raise InputError(
@@ -81,6 +115,25 @@ def check(arguments: argparse.Namespace) -> None:
         raise InputError("a run brings its own settings; leave --preset out, and use --set for what should differ")
     if arguments.checkpoint is not None and arguments.run_directory is None:
         raise InputError("--checkpoint is a step of a run; give --run DIR with it")
+
+
+def check_judged(arguments: argparse.Namespace) -> None:
+    if arguments.model is not None or arguments.preset is not None or arguments.mechanical_only:
+        raise InputError(
+            "with --labels-by the run's own reviewer is audited, or --run DIR; leave out --model, --preset, "
+            "--mechanical-only"
+        )
+    if arguments.reviews is not None and arguments.run_directory is None:
+        raise InputError(
+            "--reviews asks a reviewer; name it with --run DIR, or leave it out: the run's verdicts are there"
+        )
+    if arguments.checkpoint is not None and arguments.run_directory is None:
+        raise InputError("--checkpoint is a step of a run; give --run DIR with it")
+    for flag in ("votes", "count"):
+        if getattr(arguments, flag) is not None and getattr(arguments, flag) < 1:
+            raise InputError(f"--{flag} is {getattr(arguments, flag)}; expected 1 or more")
+    if not isinstance(parse_set(arguments.labels, where="labels"), RunPool):
+        raise InputError(f"--labels-by labels the candidates of a run; {arguments.labels!r} is none")
 
 
 def reviewer(arguments: argparse.Namespace, config: Config) -> Subject:
@@ -100,6 +153,83 @@ def _model_settings(config: Config) -> list[str]:
         f"model.device={config.model.device}",
         f"model.sample_batch_tokens={config.model.sample_batch_tokens}",
     ]
+
+
+def run_judged(arguments: argparse.Namespace) -> int:
+    """Have a second model label the candidates, then audit the reviewer against its labels."""
+    require_packages("numpy")
+    named = parse_set(arguments.labels, where="labels")
+    assert isinstance(named, RunPool)
+    screen = console(stderr=True)
+    candidates = candidates_at_top(named.directory, count=arguments.count, seed=arguments.seed)
+    # The judge has room for whole environments, whatever the run's own reviewer has.
+    config = audit_config(overrides=[*arguments.overrides, f"review.reviews={arguments.votes or VOTES}"])
+    judge = model_subject(arguments.labels_by, arguments.base_url, arguments.overrides)
+    path = arguments.results or labels_path(named.directory, arguments.labels_by)
+    options = {"seed": arguments.seed, "allow_degraded": arguments.allow_degraded}
+
+    def bar(what: str) -> ProgressBar:
+        return ProgressBar(screen, what)
+
+    try:
+        with driving.logged(screen):
+            labels = ask_judge(arguments.labels, candidates, config, judge, path, progress=bar, **options)
+            if arguments.run_directory is None:
+                audited, who = audit_recorded(labels, candidates), "the run's own verdicts"
+            else:
+                own = [] if arguments.reviews is None else [f"review.reviews={arguments.reviews}"]
+                settings = audit_config(arguments.run_directory, None, [*arguments.overrides, *own])
+                subject = run_subject(arguments.run_directory, arguments.checkpoint, arguments.overrides)
+                results = results_path(labels.labelled, subject)
+                audited = audit(labels.labelled, settings, subject, results, progress=bar, **options)
+                who = subject.label
+    except KeyboardInterrupt:
+        screen.print(
+            f"stopped; the votes so far are in {path}, and the same command continues", markup=False, soft_wrap=True
+        )
+        return driving.INTERRUPTED
+    if arguments.json:
+        facts = {"by": arguments.labels_by, "votes_each": config.review.reviews, "file": str(path),
+                 "candidates": len(candidates), "undecided": list(labels.undecided), "unparsed": labels.unparsed,
+                 "votes": votes_json(labels)}  # fmt: skip
+        print_json({"model": who, "labels": facts, **audited.to_json()})
+    else:
+        show_judged(audited, labels, who, arguments.labels_by, path)
+    return 0
+
+
+def show_judged(audited: Audit, labels: Labels, who: str, judge: str, path: Path) -> None:
+    screen = console()
+    items = audited.labelled.items
+    sound = sum(not item.buggy for item in items)
+    unlike = len(labels.labelled.items) - len(items)
+    title = f"{len(labels.votes)} candidates at L5 of {audited.labelled.name}, labelled by {judge}"
+    screen.print(Text(visible(title), "bold"), soft_wrap=True)
+    screen.print(
+        Text(
+            visible(
+                f"{sound} sound, {len(items) - sound} buggy; left out: {len(labels.undecided)} without a majority of "
+                f"votes, {unlike} that were never reviewed. Reviewer: {who}"
+            )
+        ),
+        soft_wrap=True,
+    )
+    rows = [row for row in audited.rows if row.checks == "review"]
+    screen.print(_agreement_table([*rows, *audited.baselines]))
+    if not rows:
+        screen.print(Text(NO_REVIEWS, "dim"), soft_wrap=True)
+    screen.print(Text(visible(f"every vote: {path}"), "dim"), soft_wrap=True)
+
+
+def _agreement_table(rows: Sequence[TableRow]) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("checks", "rule"):
+        table.add_column(column, no_wrap=True)
+    for column in ("acc.", "prec.", "recall", "F1", "(TP, FP, TN, FN)", "unparsed"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for cells in table_text(rows):
+        table.add_row(*cells)
+    return table
 
 
 def run_audit(
@@ -136,14 +266,7 @@ def show(audited: Audit, label: str | None, reviews: int, results: Path) -> None
     title = f"{audited.labelled.name}: {sound} sound, {len(items) - sound} buggy"
     reviewed = f"; {reviews} reviews each by {label}" if label is not None else ""
     screen.print(Text(visible(title + reviewed), "bold"), soft_wrap=True)
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in ("checks", "rule"):
-        table.add_column(column, no_wrap=True)
-    for column in ("acc.", "prec.", "recall", "F1", "(TP, FP, TN, FN)", "unparsed"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for cells in table_text(audited.rows):
-        table.add_row(*cells)
-    screen.print(table)
+    screen.print(_agreement_table([*audited.rows, *audited.baselines]))
     kinds = Table(box=None, header_style="bright_black", pad_edge=False)
     kinds.add_column("refused, by kind of defect", no_wrap=True)
     columns = ("of", "L1-L5", *(("review", "both") if label is not None else ()))

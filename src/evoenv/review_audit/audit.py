@@ -82,13 +82,20 @@ def identity(labelled: LabelledSet, config: Config | None, model: Any, seed: int
     # The digest says what is judged: one set may be spelt in several ways.
     found: dict[str, Any] = {"digest": labelled.digest, "evoenv": __version__, "seed": seed}
     if config is not None:
-        review = config.review
-        found["model"] = model
-        found["review"] = {
+        found |= review_identity(config, model)
+    return found
+
+
+def review_identity(config: Config, model: Any) -> dict[str, Any]:
+    """Return who reviews and how: what must not change between two sittings."""
+    review = config.review
+    return {
+        "model": model,
+        "review": {
             "prompt": REVIEW_PROMPT,
             "temperature": review.temperature,
             "max_prompt_tokens": review.max_prompt_tokens,
             "max_tokens": review.max_tokens,
             "level": starting_level(config.solver),
-        }
-    return found
+        },
+    }

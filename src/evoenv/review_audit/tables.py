@@ -12,7 +12,7 @@ from evoenv.review_audit.agreement import Agreement, tally
 from evoenv.review_audit.journal import Mechanical, VerdictLedger
 from evoenv.review_audit.labels import LabelledSet
 
-Checks = Literal["mechanical", "review", "both"]
+Checks = Literal["mechanical", "review", "both", "always sound", "always buggy"]
 RULES: tuple[Rule, ...] = ("single", "majority", "any-reject", "all-reject")
 DEPLOYED: Rule = "any-reject"
 
@@ -65,12 +65,22 @@ class Audit:
     rows: tuple[TableRow, ...]
     kinds: tuple[KindRow, ...]
 
+    @property
+    def baselines(self) -> tuple[TableRow, TableRow]:
+        """What it takes to beat: to call everything sound, and to call everything buggy."""
+        labels = self.labelled.labels.values()
+        return (
+            TableRow("always sound", None, tally((buggy, False) for buggy in labels)),
+            TableRow("always buggy", None, tally((buggy, True) for buggy in labels)),
+        )
+
     def to_json(self) -> dict[str, Any]:
         return {
             "set": self.labelled.name,
             "sound": sum(not item.buggy for item in self.labelled.items),
             "buggy": sum(item.buggy for item in self.labelled.items),
             "table": [row.to_json() for row in self.rows],
+            "baselines": [row.to_json() for row in self.baselines],
             "kinds": [
                 {"kind": row.kind, "count": row.count, "mechanical": row.mechanical, "review": row.review,
                  "both": row.both}
@@ -137,7 +147,13 @@ def _kinds(labelled: LabelledSet, mechanical: dict[str, bool], review: dict[str,
 
 def table_text(rows: Sequence[TableRow]) -> list[list[str]]:
     """Cells as they are shown: percentages, and the confusion in the paper's order."""
-    words = {"mechanical": "L1-L5", "review": "review", "both": "both"}
+    words = {
+        "mechanical": ("L1-L5", ""),
+        "review": ("review", ""),
+        "both": ("both", ""),
+        "always sound": ("always", "sound"),
+        "always buggy": ("always", "buggy"),
+    }
     rules = {"single": "K = 1", "majority": "majority", "any-reject": "any-reject", "all-reject": "all-reject"}
     lines = []
     for row in rows:
@@ -145,8 +161,8 @@ def table_text(rows: Sequence[TableRow]) -> list[list[str]]:
         counts = (found.true_positives, found.false_positives, found.true_negatives, found.false_negatives)
         lines.append(
             [
-                words[row.checks],
-                rules[row.rule] if row.rule else "",
+                words[row.checks][0],
+                rules[row.rule] if row.rule else words[row.checks][1],
                 *(f"{100 * value:.1f}%" for value in (found.accuracy, found.precision, found.recall, found.f1)),
                 f"({', '.join(map(str, counts))})",
                 f"{row.unparsed} of {row.read}" if row.rule else "",
