@@ -48,13 +48,13 @@ SHORT = [
 ]
 """Settings under which a step of a model of 135 million weights takes less than a minute of one core."""
 QWEN3 = {
-    "hidden_size": 1024,
-    "intermediate_size": 3072,
+    "hidden_size": 512,
+    "intermediate_size": 1536,
     "num_hidden_layers": 4,
-    "num_attention_heads": 16,
-    "num_key_value_heads": 8,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
     "head_dim": 128,
-    "vocab_size": 32768,
+    "vocab_size": 24576,
     "tie_word_embeddings": False,
 }
 """A model with random weights of another shape: Qwen3's normalised queries, an output layer of its own."""

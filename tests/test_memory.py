@@ -201,7 +201,10 @@ def test_several_devices_share_the_training_state_and_the_samplers_weights() -> 
     assert four.bytes_of("key-value cache") == one.bytes_of("key-value cache") == 2 * 15 * 2 * 2 * 4 * 2
     # two layers and the embedding in bfloat16
     assert (one.bytes_of("gathered weights"), four.bytes_of("gathered weights")) == (0, 2 * (2 * 592 + 256))
-    assert four.bytes_of("logits") == one.bytes_of("logits") == 2 * 15 * 32 * 2
+    # a micro-batch of 20 tokens: what training.micro_batch_tokens says, if no sequence is longer
+    assert four.bytes_of("logits") == one.bytes_of("logits") == 2 * 20 * 32 * 2
+    longer = sharded_need(SMALL, settings("engine.tokens_per_device=50"), devices=4)
+    assert longer.bytes_of("logits") == 2 * 50 * 32 * 2
     offloaded = sharded_need(SMALL, settings(), devices=1, offload=True)
     state = 16 * 1448
     assert sum(part.bytes for part in one.held) - sum(part.bytes for part in offloaded.held) == state
@@ -334,3 +337,7 @@ def test_shares_that_do_not_fit_a_device_are_refused(monkeypatch: pytest.MonkeyP
     with pytest.raises(ConfigError, match=r"needs at least 39\.\d GB of each of 2 devices .* this GPU has 24\.0 GB"):
         assembly.check_memory(config, learns=True)
     assembly.check_memory(load_config(preset("paper-4b")), learns=True)
+    monkeypatch.setattr(devices, "find_device", lambda _: Device("cpu", "CPU", 24 * GB))
+    with pytest.raises(ConfigError, match=r"each of 8 devices to be trained, and here they would share 24\.0 GB"):
+        assembly.check_memory(load_config(preset("paper-4b")), learns=True)
+    assembly.check_memory(load_config(preset("nano"), overrides=["engine.name=verl"]), learns=True)

@@ -22,12 +22,10 @@ import msgspec
 from evoenv.config import Config, TrainingConfig, load_config
 from evoenv.engines.checkpoints import FOLDER
 from evoenv.errors import ConfigError, InputError
-from evoenv.memory import in_gb, local_need, refusal, sharded_need
+from evoenv.memory import in_gb, local_need, refusal, sharded_refusal
 from evoenv.sandbox.host import Limits, Sandbox
 
 if TYPE_CHECKING:
-    from evoenv.models.devices import Device
-    from evoenv.models.shapes import ModelShape
     from evoenv.ports import Embedder, Policy
 
 log = logging.getLogger(__name__)
@@ -146,32 +144,15 @@ def check_memory(config: Config, *, learns: bool, progress: bool = True) -> None
     if shape is None or device is None:
         return
     if config.engine.name == "verl":
-        _check_shares(shape, config, device)
+        message = sharded_refusal(name, shape, config, device.memory, device=device.kind)
+        if message and learns:
+            raise ConfigError(message)
         return
     if message := refusal(name, shape, config, device.memory, device=device.kind, trains=learns):
         raise ConfigError(message)
     peak = local_need(shape, config, device=device.kind, trains=learns).peak
     if peak > device.memory:
         log.info("%s may come to %s with texts of full length; there are %s", name, in_gb(peak), in_gb(device.memory))
-
-
-def _check_shares(shape: ModelShape, config: Config, device: Device) -> None:
-    """Refuse a cluster whose devices, taken to be like the one here, cannot hold their shares of the training state."""
-    engine = config.engine
-    need = sharded_need(
-        shape,
-        config,
-        devices=engine.world,
-        tensor_parallel=engine.tensor_parallel,
-        tokens_per_device=engine.tokens_per_device,
-        offload=engine.offload,
-    )
-    if device.kind == "gpu" and need.least > device.memory:
-        raise ConfigError(
-            f"{config.model.name} needs at least {in_gb(need.least)} of each of {engine.world} devices to be trained, "
-            f"and this GPU has {in_gb(device.memory)}. Nothing was loaded. `evoenv doctor --preset P` says how many "
-            "devices it takes (engine.nodes, engine.devices_per_node); training.lora_rank above 0 takes far less"
-        )
 
 
 def training_of(config: Config) -> TrainingConfig:

@@ -15,7 +15,18 @@ from evoenv import __version__
 from evoenv.assembly import open_sandbox
 from evoenv.config import Config
 from evoenv.errors import SandboxError
-from evoenv.memory import GB, SPARE, DeviceKind, Need, local_need, refusal, sharded_need, smallest_world, what_fits
+from evoenv.memory import (
+    GB,
+    SPARE,
+    DeviceKind,
+    Need,
+    local_need,
+    refusal,
+    sharded_need,
+    sharded_refusal,
+    smallest_world,
+    what_fits,
+)
 from evoenv.models.cache import cache_root
 from evoenv.models.devices import find_device
 from evoenv.models.registry import PACKAGED_MODELS
@@ -181,7 +192,7 @@ def examine_memory(
     kind: DeviceKind = "gpu" if device is not None and device.kind == "gpu" else "cpu"
     here = local_need(shape, config, device=kind)
     facts["needs"] = [
-        _need_facts("this machine", here, 1, None if device is None else device.memory, 1.0),
+        _need_facts("this machine alone", here, 1, None if device is None else device.memory, 1.0),
         *(
             _need_facts(
                 f"{world} devices" if world > 1 else "1 device",
@@ -194,7 +205,8 @@ def examine_memory(
         ),
     ]
     if device is not None:
-        facts["refusal"] = refusal(config.model.name, shape, config, device.memory, device=kind)
+        refuse = sharded_refusal if config.engine.name == "verl" else refusal
+        facts["refusal"] = refuse(config.model.name, shape, config, device.memory, device=kind)
         facts["options"] = [str(option) for option in what_fits(shape, config, device.memory, device=kind)]
     return {
         **facts,

@@ -278,22 +278,24 @@ def sharded_need(
     *,
     devices: int,
     tensor_parallel: int = 1,
-    tokens_per_device: int = 0,
+    tokens_per_device: int | None = None,
     reference_size: int = 4,
-    offload: bool = False,
+    offload: bool | None = None,
 ) -> Need:
     """Compute what each of `devices` needs if the training state is cut over all of them (FSDP).
 
-    Weights are float32 and computed with in bfloat16, layer by layer; `tokens_per_device` (0: the longest prompt and
-    response) are differentiated at once, with checkpointing, and their logits held as a whole. The sampler holds the
-    weights in bfloat16, cut over `tensor_parallel` devices, and its cache; it sleeps during updates. `offload` keeps
-    the training state in the host's memory while sampling.
+    Weights are float32 and computed with in bfloat16, layer by layer; `tokens_per_device` (None: as `engine` says) are
+    differentiated at once, with checkpointing, and their logits held as a whole. The sampler holds the weights in
+    bfloat16, cut over `tensor_parallel` devices, and its cache; it sleeps during updates. `offload` (None: as `engine`
+    says) keeps the training state in the host's memory while sampling.
     """
+    tokens_per_device = config.engine.tokens_per_device if tokens_per_device is None else tokens_per_device
+    offload = config.engine.offload if offload is None else offload
     lora = config.training.lora_rank > 0
     trainable = shape.lora_parameters(config.training.lora_rank) if lora else shape.parameters
     groups = trained_in_step(config)
     longest = max(asked.prompt_tokens + asked.response_tokens for asked in groups)
-    tokens = max(tokens_per_device, longest) if tokens_per_device else longest
+    tokens = max(tokens_per_device or config.training.micro_batch_tokens, longest)
 
     def share(amount: int) -> int:
         return math.ceil(amount / devices)
@@ -373,7 +375,8 @@ def what_fits(shape: ModelShape, config: Config, capacity: int, *, device: Devic
     lora = f"training.lora_rank={config.training.lora_rank or 32}"
     smaller = ["training.micro_batch_tokens=2048", f"model.sample_batch_tokens={longest}"]
     options: list[Option] = []
-    for changes in (smaller, [lora], [lora, *smaller]):
+    engine = [] if config.engine.name == "local" else ["engine.name=local"]
+    for changes in ([*engine, *smaller], [*engine, lora], [*engine, lora, *smaller]):
         changed = load_config(to_mapping(config), overrides=changes)
         peak = local_need(shape, changed, device=device).peak
         if peak <= capacity:
@@ -401,4 +404,22 @@ def refusal(
     return (
         f"{name} needs at least {in_gb(need.least)} {purpose} ({parts}; texts come on top), and this "
         f"{'machine' if device == 'cpu' else 'GPU'} has {in_gb(capacity)}. Nothing was loaded. {advice}"
+    )
+
+
+def sharded_refusal(name: str, shape: ModelShape, config: Config, memory: int, *, device: DeviceKind) -> str | None:
+    """Say why the devices that `engine` names cannot hold their shares of the training state; None if they can.
+
+    All of them are taken to be like the one here; on a CPU they share its memory.
+    """
+    world = config.engine.world
+    need = sharded_need(shape, config, devices=world, tensor_parallel=config.engine.tensor_parallel)
+    if need.least * (world if device == "cpu" else 1) <= memory:
+        return None
+    where = f"this GPU has {in_gb(memory)}" if device == "gpu" else f"here they would share {in_gb(memory)}"
+    options = "; ".join(map(str, what_fits(shape, config, memory, device=device)))
+    advice = f"What would fit: {options}" if options else "Take a smaller model, or more devices"
+    return (
+        f"{name} needs at least {in_gb(need.least)} of each of {world} devices to be trained, and {where}. Nothing was "
+        f"loaded. {advice}"
     )
