@@ -107,6 +107,21 @@ export function CopyButton({ text }: { text: string }) {
   ) : null;
 }
 
+const CHUNK = 20_000;
+
+/** Parts of a long text, ended at a line's end if there is one near: only those in sight are laid out. */
+export function chunks(text: string): string[] {
+  const parts: string[] = [];
+  for (let start = 0; start < text.length; ) {
+    let end = Math.min(start + CHUNK, text.length);
+    const line = text.lastIndexOf("\n", end);
+    if (end < text.length && line > start) end = line + 1;
+    parts.push(text.slice(start, end));
+    start = end;
+  }
+  return parts;
+}
+
 /** A text as it is; what was cut off is fetched on request, by asking for `whole` and picking this text again. */
 export function Text(props: { clip: Clip; label: string; more?: { name: string; params: Params; pick: (whole: never) => Clip | null | undefined }; mark?: [number, number] | null }) {
   const { source } = useContext(LiveContext);
@@ -131,6 +146,12 @@ export function Text(props: { clip: Clip; label: string; more?: { name: string; 
             <mark>{visible(text.slice(mark[0], mark[1]))}</mark>
             {visible(text.slice(mark[1]))}
           </>
+        ) : text.length > CHUNK * 5 ? (
+          chunks(text).map((part, index) => (
+            <div key={index} class="chunk">
+              {visible(part)}
+            </div>
+          ))
         ) : (
           visible(text) || <span class="faint">(empty)</span>
         )}

@@ -75,8 +75,8 @@ export function VirtualTable<Row>(props: Props<Row>) {
     if (current.total === null) fetchBlock(0);
     else {
       const timer = window.setTimeout(() => {
-        for (const block of blocksInSight()) fetchBlock(block);
-        if (total > 0) fetchBlock(Math.floor(total / BLOCK));
+        // the block at the end of the list is where new rows arrive
+        for (const block of blocksInSight().add(Math.floor(total / BLOCK))) fetchBlock(block);
       }, 300);
       return () => window.clearTimeout(timer);
     }

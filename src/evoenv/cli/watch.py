@@ -13,8 +13,10 @@ from evoenv.cli.common import console, visible
 from evoenv.errors import InputError
 from evoenv.watch.folder import RunFolder
 from evoenv.watch.guard import is_loopback
+from evoenv.watch.page import write_page
 from evoenv.watch.playing import Player
 from evoenv.watch.server import PORT, Dashboard, listen, serve
+from evoenv.wording import plural
 
 DEFAULT = Path("runs")
 
@@ -34,6 +36,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="the address to listen on (default: this machine alone); any other needs the token that is then printed",
     )
+    parser.add_argument(
+        "--write",
+        type=Path,
+        metavar="FILE",
+        help="write the page of one run as an HTML file that needs no server, and end",
+    )
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
     parser.add_argument("--wait", action="store_true", help="start even if there is no run yet")
     parser.add_argument(
@@ -47,6 +55,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.port is not None and not 0 <= arguments.port <= 65535:
         raise InputError(f"--port is {arguments.port}; expected 0 to 65535")
+    if arguments.write is not None:
+        return write(arguments.directory or DEFAULT, arguments.write)
     folder = RunFolder(arguments.directory or DEFAULT, wait=arguments.wait)
     listening = listen(arguments.host, arguments.port)
     host, port = listening.getsockname()[:2]
@@ -62,6 +72,20 @@ def run(arguments: argparse.Namespace) -> int:
         webbrowser.open(address)
     with suppress(KeyboardInterrupt):
         serve(Dashboard(folder, Player(allow_degraded=arguments.allow_degraded)), listening, token)
+    return 0
+
+
+def write(directory: Path, path: Path) -> int:
+    """Write the page of a run, and say what it carries."""
+    page = write_page(directory, path)
+    left_out = page.candidates - page.with_texts
+    console().print(
+        f"page: {visible(str(page.path))} ({page.size / 1e6:.1f} MB; {plural(page.candidates, 'candidate')}"
+        + (f", {left_out:,} of them without their texts" if left_out else "")
+        + ")",
+        soft_wrap=True,
+        markup=False,
+    )
     return 0
 
 

@@ -84,7 +84,7 @@ export function EnvironmentView({ run, id }: { run: string; id: string }) {
 function Play({ run, id, level }: { run: string; id: string; level: number }) {
   const { source } = useContext(LiveContext);
   const [seed, setSeed] = useState("0");
-  const [difficulty, setDifficulty] = useState(String(Math.max(level, 1)));
+  const [difficulty, setDifficulty] = useState(String(level));
   const [answer, setAnswer] = useState("");
   const [drawn, setDrawn] = useState<Played | null>(null);
   const [scored, setScored] = useState<Played | null>(null);

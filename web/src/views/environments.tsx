@@ -94,7 +94,7 @@ export function EnvironmentsView({ run }: { run: string }) {
                 <td class="right wide">{row.level}</td>
                 <td class="right">{percent(row.score)}</td>
                 <td class="right wide">{row.children ?? 0}</td>
-                <td>{row.active ? "in the pool" : `retired at ${row.retired}`}</td>
+                <td class="nowrap">{row.active ? "in the pool" : `retired at ${row.retired}`}</td>
                 <td class="wide">
                   <Tags tags={row.tags} />
                 </td>
