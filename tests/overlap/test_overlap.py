@@ -18,7 +18,7 @@ from evoenv.overlap.audit import PoolPrompts, ProblemText, Prompt, compare
 from evoenv.overlap.ngrams import Contained, contained, grams_of, longest_shared, words_of
 from evoenv.overlap.page import page
 from evoenv.overlap.results import Overlap, read_overlaps
-from evoenv.report.overlap_figure import THRESHOLDS, overlap
+from evoenv.report.overlap_figure import THRESHOLDS, overlap, short_names
 from evoenv.report.write import write_report
 
 POOL = (
@@ -189,9 +189,14 @@ def test_the_figure_counts_the_problems_that_are_at_least_as_close() -> None:
     # One problem has all its runs in a prompt, the other none.
     assert values == [1.0] + [0.5] * (len(THRESHOLDS) - 1)
     assert [series.name for series in figure.panels[0].series] == [  # type: ignore[union-attr]
-        "suite.jsonl",
-        "suite.jsonl among themselves",
+        "suite",
+        "suite to itself",
     ]
+
+
+def test_suites_are_named_by_the_last_part_of_their_path_unless_two_share_it() -> None:
+    assert short_names(["math:/data/aime24.jsonl", "seeds", "run:runs/a"]) == ["aime24", "seeds", "a"]
+    assert short_names(["a/x.jsonl", "b/x.jsonl"]) == ["a/x.jsonl", "b/x.jsonl"]
 
 
 def test_a_document_of_another_kind_is_not_drawn(tmp_path: Path) -> None:
