@@ -16,7 +16,7 @@ from evoenv.exchange.runs import create_run
 from evoenv.models.embedder import HashingEmbedder
 from evoenv.overlap.audit import PoolPrompts, ProblemText, Prompt, compare
 from evoenv.overlap.ngrams import Contained, contained, grams_of, longest_shared, words_of
-from evoenv.overlap.page import page
+from evoenv.overlap.page import count_rows, page
 from evoenv.overlap.results import Overlap, read_overlaps
 from evoenv.report.overlap_figure import THRESHOLDS, overlap, short_names
 from evoenv.report.write import write_report
@@ -98,6 +98,13 @@ def test_the_closest_pairs_of_each_measure_come_first_with_both_texts() -> None:
 
 def test_one_problem_alone_has_nothing_to_be_compared_with_in_its_suite() -> None:
     assert audited("A triangle.").matches[0].within is None
+
+
+def test_the_median_of_two_problems_is_between_them() -> None:
+    result = audited(POOL[0], "A triangle.")
+    words, value = count_rows(result)[4]
+    assert words == "median of the largest cosine with a prompt"
+    assert float(value) == pytest.approx((1.0 + result.matches[1].cosine) / 2, abs=0.006)
 
 
 def test_the_page_shows_pairs_side_by_side_and_hostile_texts_stay_text() -> None:

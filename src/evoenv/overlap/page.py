@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from statistics import median
 
 from evoenv.overlap.results import Overlap, Pair
 
@@ -30,13 +31,13 @@ def count_rows(overlap: Overlap) -> list[tuple[str, str]]:
     def of_all(name: str) -> str:
         return f"{counts[name]:,} of {problems:,} ({counts[name] / problems:.1%})"
 
-    cosines = sorted(match.cosine for match in overlap.matches)
+    cosines = [match.cosine for match in overlap.matches]
     rows = [
         (f"share at least one run of {overlap.n} words with a prompt", of_all("share_an_ngram")),
         ("have at least half of their runs in one prompt", of_all("half_of_their_ngrams")),
         ("have a prompt with a cosine of 0.8 or more", of_all("cosine_0.8")),
         ("have a prompt with a cosine of 0.9 or more", of_all("cosine_0.9")),
-        ("median of the largest cosine with a prompt", f"{cosines[len(cosines) // 2]:.2f}"),
+        ("median of the largest cosine with a prompt", f"{median(cosines):.2f}"),
     ]
     within = sorted(match.within for match in overlap.matches if match.within is not None)
     if within:
