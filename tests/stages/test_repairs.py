@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from loop_support import SOURCES, configuration, open_run, respond
+from loop_support import SOURCES, TableEmbedder, configuration, open_run, respond
 
 from evoenv.cli.summary import summarise, yield_lines
 from evoenv.engines.scripted import Fault, ScriptedPolicy
@@ -11,9 +11,10 @@ from evoenv.errors import ConfigError, PolicyError
 from evoenv.estimate import estimate
 from evoenv.prompts.repair import FINDINGS_SHOWN, repair_messages
 from evoenv.records import Candidate, Finding, Message
-from evoenv.run import advance, check_trainable
+from evoenv.run import advance, check_trainable, prepare, reopen
 from evoenv.runs.candidates import read_history
 from evoenv.runs.yields import Yield, read_yields
+from evoenv.stages.repairs import repair_group
 
 pytestmark = pytest.mark.sandbox
 
@@ -57,28 +58,28 @@ def test_a_failed_candidate_is_mended_and_admitted_and_every_attempt_is_kept(tmp
     with run:
         assert chains(run) == {
             "s00001.g001.c00": "s00001.g000.c00",  # syntax -> second
-            "s00001.g002.c00": "s00001.g000.c02",  # crash -> the same again, which is not asked about once more
-            "s00001.g003.c00": "s00001.g000.c03",  # constant -> lenient
-            "s00001.g004.c00": "s00001.g000.c04",  # no code -> import
-            "s00001.g005.c00": "s00001.g003.c00",  # lenient -> third
-            "s00001.g006.c00": "s00001.g004.c00",  # import -> no code: it is not among what the author can mend
+            "s00001.g003.c00": "s00001.g000.c02",  # crash -> the same again, which is not asked about once more
+            "s00001.g004.c00": "s00001.g000.c03",  # constant -> lenient
+            "s00001.g005.c00": "s00001.g000.c04",  # no code -> import
+            "s00001.g009.c00": "s00001.g004.c00",  # lenient -> third
+            "s00001.g010.c00": "s00001.g005.c00",  # import -> no code: it is not among what the author can mend
         }
         reports = run.store.reports(1)
         layers = {candidate: report.layer for candidate, report in reports.items()}
         assert [layers[f"s00001.g000.c{index:02d}"] for index in range(5)] == [0, 5, 1, 3, 0]
-        assert [layers[f"s00001.g{group:03d}.c00"] for group in range(1, 7)] == [5, 1, 4, 0, 5, 0]
+        assert [layers[f"s00001.g{group:03d}.c00"] for group in (1, 3, 4, 5, 9, 10)] == [5, 1, 4, 0, 5, 0]
         admitted = {record.name for record in run.store.environments() if not record.original}
         assert admitted == {"Fresh", "Second", "Third"}
         assert run.store.count_candidates() == len(FIRST), "repairs are no candidates of their own account"
-        history = read_history(run.store, "s00001.g005.c00")
+        history = read_history(run.store, "s00001.g009.c00")
         assert history is not None
         assert [message.speaker for message in history.prompt] == ["user", "assistant", "user"]
         assert "class Lenient" in history.prompt[1].content
         assert "class Constant" not in "".join(message.content for message in history.prompt), "superseded"
-        found = reports["s00001.g003.c00"].findings[0]
+        found = reports["s00001.g004.c00"].findings[0]
         assert f"- {found.code}: {found.message} Hint: {found.hint}" in history.prompt[2].content
         examples = {candidate.id: candidate.parents for candidate in run.store.candidates(1)}
-        assert examples["s00001.g005.c00"] == examples["s00001.g000.c03"] != ()
+        assert examples["s00001.g009.c00"] == examples["s00001.g000.c03"] != ()
 
 
 def test_repairs_stop_at_their_number_and_happen_only_when_asked_for(tmp_path, sandbox):
@@ -91,6 +92,33 @@ def test_repairs_stop_at_their_number_and_happen_only_when_asked_for(tmp_path, s
         assert all(len(request.messages) == 1 for request in policy.requests if request.role == "generator")
 
 
+def test_the_group_of_a_repair_follows_from_the_candidate_alone():
+    config = configuration(generator={"prompts": 3, "candidates_per_prompt": 4}).generator
+    first = Candidate(step=2, group=1, index=2, response="", source=None)
+    assert repair_group(config, first) == 3 + 1 * 4 + 2
+    again = Candidate(step=2, group=9, index=0, response="", source=None)
+    assert repair_group(config, again) == 9 + 12
+    groups = {repair_group(config, Candidate(2, group, index, "", None)) for group in range(3) for index in range(4)}
+    assert groups == set(range(3, 15)), "no two share a group, and none is a prompt's"
+
+
+def test_a_run_that_is_cut_short_in_the_middle_of_a_step_repairs_what_it_has(tmp_path, sandbox):
+    many = configuration(
+        run={"candidates": 10}, generator={"prompts": 2, "candidates_per_prompt": 5}, synth={"repairs": 1}
+    )
+    policy = ScriptedPolicy(author, trainable=False, faults=[Fault(at=7)])  # in the second prompt
+    run, _ = open_run(tmp_path / "run", sandbox, many, policy=policy, training=False)
+    with run, pytest.raises(PolicyError):
+        advance(run, steps=1)
+    store, config = reopen(tmp_path / "run", ["run.candidates=5"])
+    policy = ScriptedPolicy(author, trainable=False)
+    with prepare(store, config, policy, sandbox, TableEmbedder(), training=False) as run:
+        advance(run, steps=1)
+        failed = {f"s00001.g000.c{index:02d}" for index in (0, 2, 3, 4)}
+        assert set(chains(run).values()) == failed | {"s00001.g001.c00"}, "what was there is judged and mended, too"
+        assert {record.name for record in run.store.environments() if not record.original} == {"Fresh", "Second"}
+
+
 def test_an_interrupted_repair_continues_and_asks_nothing_twice(tmp_path, sandbox):
     whole, _ = synthesised(tmp_path / "whole", sandbox, 2)
     with pytest.raises(PolicyError):
@@ -100,7 +128,7 @@ def test_an_interrupted_repair_continues_and_asks_nothing_twice(tmp_path, sandbo
         assert run.store.candidates(1) == whole.store.candidates(1)
         assert chains(run) == chains(whole)
         asked = [request.id for request in policy.requests if request.role == "generator"]
-        assert asked == [f"s00001.g{group:03d}" for group in (3, 4, 5, 6)]
+        assert asked == [f"s00001.g{group:03d}" for group in (4, 5, 9, 10)]
 
 
 def test_yield_counts_what_was_proposed_at_once_and_what_was_repaired(tmp_path, sandbox):
@@ -132,7 +160,7 @@ def test_what_does_not_fit_is_asked_without_examples_or_not_at_all(tmp_path, san
         limit = first_prompt_tokens(run)
     with synthesised(tmp_path / "tight", sandbox, 1, generator={"few_shot": 1, "max_prompt_tokens": limit})[0] as run:
         # code and findings fit if they are shorter than the example that they take the place of
-        assert chains(run) == {"s00001.g001.c00": "s00001.g000.c00", "s00001.g002.c00": "s00001.g000.c04"}
+        assert chains(run) == {"s00001.g001.c00": "s00001.g000.c00", "s00001.g005.c00": "s00001.g000.c04"}
         assert "Seed(VerifiableEnvironment)" in run.store.request_messages("s00001.g000")[0].content
         prompt = read_history(run.store, "s00001.g001.c00").prompt
         assert "Seed(VerifiableEnvironment)" not in prompt[0].content

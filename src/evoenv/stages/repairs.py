@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from evoenv.config import GeneratorConfig
 from evoenv.ids import CandidateId, GeneratorRequestId
 from evoenv.prompts.generator import generator_messages
 from evoenv.prompts.repair import repair_messages
@@ -19,16 +20,12 @@ from evoenv.store.store import Asked
 
 
 def repair_requests(
-    run: Run,
-    step: int,
-    first_group: int,
-    failed: Sequence[tuple[Candidate, ValidationReport]],
-    cut_off: Collection[str],
+    run: Run, failed: Sequence[tuple[Candidate, ValidationReport]], cut_off: Collection[str]
 ) -> tuple[list[Asked], dict[str, tuple[str, ...]]]:
     """Ask the author of each failed candidate to mend it; return with the requests the parents of their candidates.
 
-    Groups are numbered from `first_group` on. `cut_off`: ids of the candidates that ended at the token limit. What
-    does not fit the prompt's limit even without examples is not asked for.
+    `cut_off`: ids of the candidates that ended at the token limit. What does not fit the prompt's limit even without
+    examples is not asked for.
     """
     config = run.config.generator
     asked: list[Asked] = []
@@ -37,9 +34,8 @@ def repair_requests(
         messages = _fitting_messages(run, candidate, report, cut_off=candidate.id in cut_off)
         if messages is None:
             continue
-        group = first_group + len(asked)
         request = Request(
-            id=str(GeneratorRequestId(step, group)),
+            id=str(GeneratorRequestId(candidate.step, repair_group(config, candidate))),
             role="generator",
             messages=messages,
             temperature=config.temperature,
@@ -50,6 +46,17 @@ def repair_requests(
         asked.append(Asked(request, "repair", subject=candidate.id))
         parents[request.id] = candidate.parents
     return asked, parents
+
+
+def repair_group(config: GeneratorConfig, candidate: Candidate) -> int:
+    """Number the group of a candidate's repair: after those of the prompts, a block for each attempt.
+
+    It depends on nothing but the candidate, so that a resumed run finds it again even if its step has become longer or
+    shorter by then.
+    """
+    if candidate.group < config.prompts:
+        return config.prompts + candidate.group * config.candidates_per_prompt + candidate.index
+    return candidate.group + config.prompts * config.candidates_per_prompt
 
 
 def _fitting_messages(

@@ -44,6 +44,9 @@ def synthesise(run: Run, step: int, pool: PoolState) -> Proposed:
         began = time.perf_counter()
         asked, parents = generator_requests(run, step, pool)
         with _Validation(run, step) as validation:
+            # a resumed run may ask for fewer than it has: those are judged, too
+            for candidate in run.store.candidates(step):
+                validation.submit(candidate)
             cut_off = _collect_candidates(run, step, "generated", asked, parents, validation)
             if not run.store.stage_done(step, "generated"):
                 with run.store.stage(step, "generated"):
@@ -51,7 +54,7 @@ def synthesise(run: Run, step: int, pool: PoolState) -> Proposed:
             run.observer.stage(step, "validated")
             validation.finish()
             if not run.training:
-                _repair(run, step, len(asked), cut_off, validation)
+                _repair(run, step, cut_off, validation)
         proposed = Proposed(run.store.candidates(step), run.store.reports(step))
         with run.store.stage(step, "validated"):
             run.store.add_metrics(step, {**funnel(proposed), "time/propose": time.perf_counter() - began})
@@ -77,28 +80,22 @@ def _collect_candidates(
     return cut_off
 
 
-def _repair(run: Run, step: int, groups: int, cut_off: set[str], validation: _Validation) -> None:
+def _repair(run: Run, step: int, cut_off: set[str], validation: _Validation) -> None:
     """Send what failed back to its author, up to `synth.repairs` times; a repair that changed nothing only once."""
-    known = {candidate.id: candidate for candidate in run.store.candidates(step)}
-    latest = [candidate for candidate in known.values() if candidate.group < groups]
+    latest = [item for item in run.store.candidates(step) if item.group < run.config.generator.prompts]
     for _ in range(run.config.synth.repairs):
         reports = run.store.reports(step)
         failed = [(candidate, reports[candidate.id]) for candidate in latest if not reports[candidate.id].passed]
-        asked, parents = repair_requests(run, step, groups, failed, cut_off)
+        asked, parents = repair_requests(run, failed, cut_off)
         if not asked:
             return
         run.begin(step, "validated")
         cut_off |= _collect_candidates(run, step, "validated", asked, parents, validation)
         validation.finish()
-        groups += len(asked)
         known = {candidate.id: candidate for candidate in run.store.candidates(step)}
         mended = run.store.repaired(step)
-        latest = [
-            known[item]
-            for request in asked
-            for item in (str(GeneratorRequestId.parse(request.request.id).candidate(0)),)
-            if known[item].source != known[mended[item]].source
-        ]
+        repairs = [known[str(GeneratorRequestId.parse(item.request.id).candidate(0))] for item in asked]
+        latest = [item for item in repairs if item.source != known[mended[item.id]].source]
 
 
 def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked], dict[str, tuple[str, ...]]]:
@@ -180,6 +177,7 @@ class _Validation:
         self._run, self._step = run, step
         self._threads = ThreadPoolExecutor(run.sandbox.workers, thread_name_prefix="evoenv-validate")
         self._done = set(run.store.reports(step))
+        self._submitted = set(self._done)
         self._running: dict[Future[ValidationReport], list[str]] = {}
         self._by_source: dict[str | None, Future[ValidationReport]] = {}
 
@@ -191,8 +189,9 @@ class _Validation:
 
     def submit(self, candidate: Candidate) -> None:
         """Start validating; a source that is already being validated is not run twice."""
-        if candidate.id in self._done:
+        if candidate.id in self._submitted:
             return
+        self._submitted.add(candidate.id)
         future = self._by_source.get(candidate.source)
         if future is None:
             future = self._threads.submit(self._validate, candidate.source)
