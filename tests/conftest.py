@@ -32,6 +32,7 @@ WHOLE_MODULES = (
     "curricula/test_comparison",
     "evaluation/test_benchmarks",
     "evaluation/test_evaluate",
+    "evaluation/test_held_out",
     "evaluation/test_mathematics",
     "evaluation/test_programs",
     "exchange/",

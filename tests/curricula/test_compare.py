@@ -21,7 +21,8 @@ from evoenv.cli.compare import open_watcher
 from evoenv.comparison.plan import ComparisonPlan, RunPlan, SuiteSettings
 from tests.effort import becomes_true
 
-SMALL = ("--preset", "tiny-test", "--suite", "seeds", "--difficulties", "0", "--instances", "1", "--samples", "2")
+SMALL = ("--preset", "tiny-test", "--suite", "seeds", "--difficulties", "0", "--instances", "1", "--samples", "2",
+         "--allow-overlap")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,7 @@ SMALL = ("--preset", "tiny-test", "--suite", "seeds", "--difficulties", "0", "--
         (["-o", "{tmp}/full"], "is not empty and holds no comparison"),
         (["-o", "{tmp}/full/file/x"], "Not a directory"),
         (["--set", "model.base_url=http://localhost:1/v1"], "can only sample"),
+        (["--suite", "seeds"], "fixed would train on 10 environments of the suite seeds (Sorting, "),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_any_work(

@@ -78,8 +78,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="S",
-        help="held-out: corpus:held-out, seeds, run:DIR, a file or folder of environments, or a JSONL file of "
-        "problems; may be repeated",
+        help="held-out: corpus:held-out, seeds, run:DIR, rlve-held-out:DIR, a file or folder of environments, or a "
+        "JSONL file of problems; may be repeated",
     )
     parser.add_argument(
         "--protocol",
@@ -87,6 +87,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="instead of suites and how they are asked: `paper`, `paper-ablation`, or a TOML file of your own",
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="where a protocol's benchmark files are (data)")
+    parser.add_argument(
+        "--allow-overlap",
+        action="store_true",
+        help="evaluate on environments that are trained on, too; such a comparison is refused otherwise",
+    )
     parser.add_argument("--eval-every", type=int, default=0, metavar="N", help="evaluate every N steps as well")
     levels = ",".join(map(str, UNSAID.difficulties))
     parser.add_argument("--difficulties", metavar="L", help=f"levels of the suite's instances, as 0-3 ({levels})")
@@ -114,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
     require_packages("numpy", "torch", "transformers")
     require_matplotlib()
     plan = continued(arguments.output, read_flags(arguments))
-    check_plan(plan)
+    check_plan(plan, allow_overlap=arguments.allow_overlap)
     write_plan(arguments.output, plan)
     screen = console(stderr=True)
     with ExitStack() as stack:

@@ -17,13 +17,15 @@ from evoenv.cli.eval_view import ProgressBar, show
 from evoenv.cli.warm_view import ability_rows, compose, open_bar
 from evoenv.durable import write_bytes, write_document, write_lines
 from evoenv.errors import InputError, StoreError
-from evoenv.evaluation import Evaluation
+from evoenv.evaluation import Evaluation, Suite
 from evoenv.evaluation.convert import convert
 from evoenv.evaluation.naming import results_name
+from evoenv.evaluation.overlap import environments_of, identities, in_words, shared_names
 from evoenv.evaluation.protocol import Protocol, SuitePlan, check_protocol, load_protocol, open_suites
 from evoenv.evaluation.scoreboard import Scoreboard
 from evoenv.evaluation.sitting import open_sitting
 from evoenv.evaluation.subject import Subject, enter_in_run, model_subject, run_subject
+from evoenv.store.store import Store
 from evoenv.warmstart.measuring import open_abilities
 
 UNSAID = SuitePlan(name="", suite="")
@@ -52,8 +54,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("the suites")
     what.add_argument(
         "--suite", dest="suites", action="append", default=[], metavar="S",
-        help="seeds, corpus:SPLIT (train, basic, paired, held-out, near), run:DIR, an environment file, a folder "
-        "of them; or FILE.jsonl of problems and answers, also as math:FILE, choice:FILE, program:FILE; may be repeated",
+        help="seeds, corpus:SPLIT (train, basic, paired, held-out, near), run:DIR, rlve-held-out:DIR (a checkout of "
+        "RLVE), an environment file, a folder of them; or FILE.jsonl of problems and answers, also as math:FILE, "
+        "choice:FILE, program:FILE; may be repeated",
     )  # fmt: skip
     what.add_argument(
         "--abilities", metavar="RECIPE",
@@ -163,7 +166,14 @@ def run(arguments: argparse.Namespace) -> int:
                         markup=False, soft_wrap=True,
                     )  # fmt: skip
                     return driving.INTERRUPTED
+            trained = trained_names(subject, suite)
             document = {"model": sitting.identity, "results": str(results), **evaluation.to_json()}
+            if trained:
+                document["trained_on"] = trained
+                screen.print(
+                    f"the run was trained on {in_words({plan.name: trained})}: this accuracy is no held-out one",
+                    markup=False, soft_wrap=True,
+                )  # fmt: skip
             write_document(results.with_suffix(".json"), document)
             documents.append(document)
             evaluations.append(evaluation)
@@ -185,6 +195,15 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         show(subject.label, folder, evaluations, table)
     return 0
+
+
+def trained_names(subject: Subject, suite: Suite) -> list[str]:
+    """Name the environments of the suite that the run has in its pool, and so trains on."""
+    if subject.run is None or not environments_of(suite):
+        return []
+    with Store.read(subject.run[0]) as store:
+        sources = [source for record in store.environments() if (source := store.source(record.id)) is not None]
+    return shared_names(suite, identities(sources))
 
 
 def protocol_of(arguments: argparse.Namespace) -> Protocol:

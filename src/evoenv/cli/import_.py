@@ -12,6 +12,7 @@ from evoenv.assembly import open_sandbox
 from evoenv.cli.common import console, print_json, progress_bar, visible
 from evoenv.cli.exchanging import add_trust_options
 from evoenv.config import load_config
+from evoenv.environment.held_out import held_out_names, names_of, read_excluded
 from evoenv.errors import InputError
 from evoenv.exchange.bundle import PoolEntry, modules_of, read_entries
 from evoenv.exchange.checking import allowed_modules, hint_for, judged
@@ -20,6 +21,7 @@ from evoenv.exchange.folder import POOL_NAME, extend_pool, read_pool
 from evoenv.exchange.runs import create_run, extend_run
 from evoenv.presets import preset
 from evoenv.store.database import is_run
+from evoenv.wording import plural
 
 SHOWN = 40
 """So many refused environments are listed; --json lists all."""
@@ -44,6 +46,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preset", metavar="P", help="the configuration of a new run: nano, laptop, …")
     parser.add_argument("--origin", metavar="TEXT", help="where they come from (default: the folder's name)")
     parser.add_argument("--licence", metavar="SPDX", help="their licence (default: read off a LICENSE file)")
+    parser.add_argument(
+        "--exclude", type=Path, action="append", default=[], metavar="FILE",
+        help="leave out the environments that a file names, one name or id a line; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--held-out-of", type=Path, metavar="DIR", help="leave out what a checkout of RLVE holds out for evaluation"
+    )
     add_trust_options(parser)
     parser.set_defaults(run=run)
 
@@ -51,7 +60,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     modules = allowed_modules(arguments.allow_module)
     check_place(arguments)
-    sources = read_source_entries(arguments, modules)
+    excluded = excluded_names(arguments)
+    sources, left_out = split_entries(read_source_entries(arguments, modules), excluded)
+    if left_out and not sources:
+        raise InputError(
+            f"all {len(left_out)} environments of {arguments.source} are excluded; nothing is left to import"
+        )
     with (
         open_sandbox(allow_degraded=arguments.allow_degraded, modules=modules_of(sources)) as sandbox,
         progress_bar("validating", quiet=arguments.json) as progress,
@@ -60,8 +74,26 @@ def run(arguments: argparse.Namespace) -> int:
     passed = [replace(entry, original=True, active=True) for entry in entries if entry.report.passed]
     refused = [entry for entry in entries if not entry.report.passed]
     added = land(arguments, passed) if passed else []
-    report(arguments, added, passed, refused)
+    unknown = excluded - {name for entry in left_out for name in names_of(entry.source, entry.name)}
+    report(arguments, added, passed, refused, left_out, sorted(unknown))
     return 0 if passed else 1
+
+
+def excluded_names(arguments: argparse.Namespace) -> set[str]:
+    """What the flags leave out, by name or id."""
+    names = {name for path in arguments.exclude for name in read_excluded(path)}
+    if arguments.held_out_of is not None:
+        names.update(held_out_names(arguments.held_out_of))
+    return names
+
+
+def split_entries(entries: Sequence[PoolEntry], excluded: set[str]) -> tuple[list[PoolEntry], list[PoolEntry]]:
+    """Separate the entries to be imported from those that are left out."""
+    kept: list[PoolEntry] = []
+    left_out: list[PoolEntry] = []
+    for entry in entries:
+        (kept if names_of(entry.source, entry.name).isdisjoint(excluded) else left_out).append(entry)
+    return kept, left_out
 
 
 def check_place(arguments: argparse.Namespace) -> None:
@@ -92,8 +124,14 @@ def land(arguments: argparse.Namespace, passed: Sequence[PoolEntry]) -> list[Poo
 
 
 def report(
-    arguments: argparse.Namespace, added: Sequence[PoolEntry], passed: Sequence[PoolEntry], refused: Sequence[PoolEntry]
+    arguments: argparse.Namespace,
+    added: Sequence[PoolEntry],
+    passed: Sequence[PoolEntry],
+    refused: Sequence[PoolEntry],
+    left_out: Sequence[PoolEntry],
+    unknown: Sequence[str],
 ) -> None:
+    """Say what was imported, refused and left out; `unknown` was to be left out and is not in the source."""
     destination = arguments.pool or arguments.run_directory
     if arguments.json:
         print_json(
@@ -101,6 +139,8 @@ def report(
                 "output": str(destination),
                 "imported": [described(entry) for entry in added],
                 "present": len(passed) - len(added),
+                "excluded": [described(entry) for entry in left_out],
+                "excluded_unknown": list(unknown),
                 "refused": [
                     described(entry)
                     | {
@@ -126,8 +166,14 @@ def report(
         screen.print(visible(line + hint_for(first)), markup=False, soft_wrap=True)
     if len(refused) > SHOWN:
         screen.print(f"… and {len(refused) - SHOWN} more; --json lists them all", markup=False)
+    if unknown:
+        names = ", ".join(unknown[:SHOWN])
+        line = f"{plural(len(unknown), 'name')} to leave out, not in {arguments.source}: {names}"
+        screen.print(visible(line), markup=False, soft_wrap=True)
     present = f", {len(passed) - len(added)} there already" if len(passed) > len(added) else ""
     line = f"imported {len(added)} of {len(passed) + len(refused)} environments into {destination}{present}"
+    if left_out:
+        line += f"; left out, as asked: {len(left_out)} ({', '.join(entry.name for entry in left_out[:SHOWN])})"
     console().print(visible(line), markup=False, soft_wrap=True)
 
 

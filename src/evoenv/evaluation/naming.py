@@ -11,6 +11,7 @@ from typing import Literal
 from evoenv.errors import InputError
 from evoenv.evaluation.benchmarks import GRADERS, BenchmarkSuite, Fields, GraderName, benchmark_suite
 from evoenv.evaluation.environments import EnvironmentSuite, environment_suite
+from evoenv.evaluation.held_out import PREFIX, HeldOutSuite, held_out_suite
 from evoenv.evaluation.mathematics import require_math_verify
 
 
@@ -26,12 +27,14 @@ def find_suite(
     limit: int | None = None,
     allow_degraded: bool = False,
     grades: bool = True,
-) -> EnvironmentSuite | BenchmarkSuite:
+) -> EnvironmentSuite | BenchmarkSuite | HeldOutSuite:
     """A JSONL file of problems (`math:FILE`, `choice:FILE`, `program:FILE`, or FILE.jsonl), else environments.
 
     What a grader needs is asked for here, before anybody is evaluated.
     """
     kind, _, rest = text.partition(":")
+    if kind == PREFIX and rest:
+        return held_out_suite(text, Path(rest), seed=seed, limit=limit)
     grader: GraderName | Literal["auto"] | None = next((name for name in GRADERS if name == kind and rest), None)
     if grader is None and text.endswith(".jsonl"):
         grader, rest = "auto", text
