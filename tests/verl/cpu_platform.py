@@ -28,11 +28,16 @@ ENVIRONMENT = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 
+VERL_SETTINGS = (
+    "actor_rollout_ref.rollout.engine_kwargs.vllm.worker_extension_cls=verl_cpu_vllm.CpuWorkerExtension",
+    # vLLM turns a request's generator back after a part of its prompt, and generators of a CPU cannot be turned back.
+    "actor_rollout_ref.rollout.enable_chunked_prefill=false",
+)
 OVERRIDES = (
     "engine.name=verl",
     "engine.patience_seconds=400",
     "engine.sampler_rows=64",
-    "engine.verl=['actor_rollout_ref.rollout.engine_kwargs.vllm.worker_extension_cls=verl_cpu_vllm.CpuWorkerExtension']",
+    f"engine.verl={list(VERL_SETTINGS)}",
 )
 """Settings of a run on this platform."""
 

@@ -237,6 +237,8 @@ def join_ray(config: Config) -> bool:
         settings["address"] = engine.ray_address
     else:
         settings |= {"address": "local", "include_dashboard": False}
+        # If this process is killed, the others notice after this time and end; Ray's own default is a minute.
+        os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "5")
         if on_cpu():
             # Logical ones: Ray hands them out by number.
             settings |= {"num_cpus": (COLOCATED + 2) * engine.world + 4, "num_gpus": engine.world}
