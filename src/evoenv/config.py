@@ -73,7 +73,7 @@ class ReviewConfig(Section, frozen=True):
     program_instances: int = 16
     """Fresh instances that each program is run on."""
     program_gets: Literal["values", "text"] = "values"
-    """What a program is given: the values that the prompt shows, by name, or the text of the prompt."""
+    """What a program is given: the values that the prompt shows, by name, with the text; or the text alone."""
     program_max_tokens: int = 2048
     admits: tuple[Literal["confirmed", "unconfirmed", "contradicted"], ...] = ("confirmed",)
     """The verdicts of `recomputing` that open the pool."""

@@ -113,7 +113,7 @@ def test_only_what_every_prompt_shows_is_passed() -> None:
     second = instance({"numbers": [8, 9], "modulus": 97, "limit": 6}, "Numbers 8 9 of 97, at most 6.")
     names = shown_names([first, second])
     assert names == ("numbers", "limit")
-    assert arguments_of(second, "values", names) == {"numbers": [8, 9], "limit": 6}
+    assert arguments_of(second, "values", names) == {"numbers": [8, 9], "limit": 6, "text": second.prompt}
     assert arguments_of(second, "text", ()) == second.prompt
     text = recompute_messages([first], "values", names)[0].content
     assert "values = {'numbers': [3, 4], 'limit': 5}" in text

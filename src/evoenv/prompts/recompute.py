@@ -13,14 +13,18 @@ RECOMPUTE_PROMPT = "recompute_v1"
 EXAMPLES = 2
 """Instances that are shown."""
 
+TEXT = "text"
+"""The name of the whole text, which a program gets beside the values: sizes are often told in words, "0 to 5"."""
+
 Form: TypeAlias = Literal["values", "text"]
-"""What a program gets: the values that the prompt shows, by name, or the text of the prompt."""
+"""What a program gets: the values that the prompt shows, by name, with the text beside them; or the text alone."""
 
 _BY_VALUES = """The program defines a function
 
     def solve(values):
 
-`values` is a dictionary with the values that the problem shows, under the names given with each instance."""
+`values` is a dictionary with the values that the problem shows, under the names given with each instance, and with the
+whole text of the problem under "text", in case something that matters is said in words only."""
 _BY_TEXT = """The program defines a function
 
     def solve(text):
@@ -54,7 +58,8 @@ def arguments_of(instance: Instance, form: Form, names: Sequence[str]) -> Any:
     if form == "text":
         return instance.prompt
     values = named_values(instance)
-    return {name: plain_value(values[name]) for name in names if name in values}
+    # An environment may have a value of that name: it comes last, and stays.
+    return {TEXT: instance.prompt, **{name: plain_value(values[name]) for name in names if name in values}}
 
 
 def plain_value(value: Any) -> Any:
@@ -74,7 +79,9 @@ def recompute_messages(instances: Sequence[Instance], form: Form, names: Sequenc
     for number, instance in enumerate(instances, 1):
         text = f"## Instance {number}\n\n{fenced(instance.prompt)}"
         if form == "values":
-            text += f"\n\nvalues = {arguments_of(instance, form, names)!r}"
+            given = arguments_of(instance, form, names)
+            values = {name: given[name] for name in names if name in given}
+            text += f"\n\nvalues = {values!r}"
         texts.append(text)
     form_text = _BY_VALUES if form == "values" else _BY_TEXT
     filled = {"count": str(len(instances)), "instances": "\n\n".join(texts), "form": form_text}

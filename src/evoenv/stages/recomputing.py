@@ -81,6 +81,14 @@ def recompute(
     recomputing: Recomputing, programs: Sequence[str | None], worker: EnvironmentWorker, grader: ProgramGrader
 ) -> Recomputation:
     """Run the programs on the fresh instances and judge the environment by what they say."""
+    rows = recompute_rows(recomputing, programs, worker, grader)
+    return recomputation_of([_asked(instance) for instance in recomputing.instances], rows)
+
+
+def recompute_rows(
+    recomputing: Recomputing, programs: Sequence[str | None], worker: EnvironmentWorker, grader: ProgramGrader
+) -> list[list[Recomputed]]:
+    """Run the programs on the fresh instances; return a row of scored answers for each."""
     calls = [[arguments_of(instance, recomputing.form, recomputing.names)] for instance in recomputing.instances]
     rows: list[list[Recomputed]] = []
     for program in programs:
@@ -97,7 +105,7 @@ def recompute(
         rows.append(
             [Recomputed(answer, answer is not None and next(scores).value >= FULLY_RIGHT) for answer in answers]
         )
-    return recomputation_of([_asked(instance) for instance in recomputing.instances], rows)
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
