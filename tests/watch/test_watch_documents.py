@@ -124,6 +124,7 @@ def test_groups_have_advantages_and_the_answer_marked(small: Any) -> None:
     document = small.document(f"group?id={row['id']}")
     # rewards 1 and 0: mean 1/2, sample deviation √½, so ±0.5 / √½ = ±√½
     assert [reply["advantage"] for reply in document["replies"]] == pytest.approx([0.5**0.5, -(0.5**0.5)], abs=1e-5)
+    assert document["seed"] == "1", "as text: a browser's numbers have 53 bits"
     reply = document["replies"][1]
     start, end = reply["part"]
     assert reply["text"]["text"][start:end] == "1"

@@ -31,6 +31,7 @@ def test_an_instance_is_drawn_and_answers_are_scored(played: Any) -> None:
     assert status == 200
     assert drawn["prompt"]
     assert 1 < drawn["distinct"] <= drawn["counted"] == 30
+    assert played.play(environment=row["id"], seed="3", difficulty=1)[1] == drawn
     right = drawn["reference"]
     text = " ".join(map(str, right)) if isinstance(right, list) else str(right)
     scores = [
@@ -54,7 +55,9 @@ def test_code_that_does_not_load_is_said_and_ends(played: Any) -> None:
     [
         {},
         {"environment": "x"},
-        {"environment": "x", "seed": "0", "difficulty": 1},
+        {"environment": "x", "seed": "-1", "difficulty": 1},
+        {"environment": "x", "seed": "٣", "difficulty": 1},
+        {"environment": "x", "seed": 0, "difficulty": "1"},
         {"environment": "x", "seed": 0.5, "difficulty": 1},
         {"environment": "x", "seed": True, "difficulty": 1},
         {"environment": 3, "seed": 0, "difficulty": 1},
@@ -72,7 +75,7 @@ def test_a_request_that_makes_no_sense_is_refused(played: Any, wanted: dict[str,
     ("change", "words"),
     [
         ({"seed": -1}, "seed"),
-        ({"seed": 2**60}, "seed"),
+        ({"seed": str(2**63)}, "seed"),
         ({"difficulty": -1}, "level"),
         ({"difficulty": 10**6}, "level"),
         ({"answer": "a" * 30_000}, "30,000 characters"),

@@ -116,7 +116,7 @@ export interface Reply {
 
 export interface Answered {
   id: string;
-  seed: number | null;
+  seed: string | null;
   difficulty: number | null;
   messages: Turn[];
   replies: Reply[];
@@ -197,7 +197,7 @@ export interface Group {
   role: string;
   subject: string | null;
   name: string | null;
-  seed: number | null;
+  seed: string | null;
   difficulty: number | null;
   wanted: number;
   responses: number;
@@ -257,7 +257,7 @@ export interface EventRow {
 }
 
 export interface Played {
-  seed: number;
+  seed: string;
   difficulty: number;
   prompt: string;
   reference: unknown;

@@ -113,14 +113,12 @@ def _rows(store: Store, ids: Sequence[str]) -> list[GroupRow]:
     marks = ",".join("?" * len(ids))
     rows = store.query(
         "SELECT q.id, q.step, q.purpose, q.subject, q.seed, q.difficulty, q.count, count(s.idx), "
-        "coalesce(sum(s.tokens), 0), avg(v.reward), count(v.reward), max(v.reward) - min(v.reward) FROM requests q "
-        "LEFT JOIN samples s ON s.request_id = q.id LEFT JOIN ("
-        "SELECT request_id, idx, value AS reward FROM scores UNION ALL "
-        "SELECT c.request_id, c.idx, d.reward FROM candidates c JOIN decisions d ON d.candidate_id = c.id UNION ALL "
-        "SELECT c.request_id, c.idx, d.reward FROM questions c JOIN question_decisions d ON d.question_id = c.id"
-        f") v ON v.request_id = s.request_id AND v.idx = s.idx WHERE q.id IN ({marks}) GROUP BY q.id "
-        "ORDER BY q.step, q.id",
+        "coalesce(sum(s.tokens), 0) FROM requests q LEFT JOIN samples s ON s.request_id = q.id "
+        f"WHERE q.id IN ({marks}) GROUP BY q.id ORDER BY q.step, q.id",
         ids,
+    )
+    rewards = _scores(store, ids) | _generator_rewards(
+        store, [(row[0], row[6]) for row in rows if row[2] == "generate"]
     )
     return [
         GroupRow(
@@ -133,12 +131,42 @@ def _rows(store: Store, ids: Sequence[str]) -> list[GroupRow]:
             wanted=wanted,
             responses=responses,
             tokens=tokens,
-            reward=reward,
-            silent=None if scored < wanted else has_zero_variance([0.0, spread] if wanted > 1 else [0.0]),
+            reward=sum(values) / len(values) if values else None,
+            silent=has_zero_variance(values) if len(values) == wanted else None,
         )
-        for request_id, step, purpose, subject, seed, difficulty, wanted, responses, tokens, *rewards in rows
-        for reward, scored, spread in [rewards]
+        for request_id, step, purpose, subject, seed, difficulty, wanted, responses, tokens in rows
+        for values in [rewards.get(request_id, [])]
     ]
+
+
+def _scores(store: Store, ids: Sequence[str]) -> dict[str, list[float]]:
+    """Read what the responses to these requests scored."""
+    scores: dict[str, list[float]] = {}
+    marks = ",".join("?" * len(ids))
+    for request_id, value in store.query(f"SELECT request_id, value FROM scores WHERE request_id IN ({marks})", ids):
+        scores.setdefault(request_id, []).append(value)
+    return scores
+
+
+def _generator_rewards(store: Store, asked: Sequence[tuple[str, int]]) -> dict[str, list[float]]:
+    """Read what the candidates (or questions) of these requests earned; `asked` has each with how many it wanted."""
+    request_of = {
+        str(GeneratorRequestId.parse(request_id).candidate(index)): request_id
+        for request_id, wanted in asked
+        for index in range(wanted)
+    }
+    rewards: dict[str, list[float]] = {}
+    names = list(request_of)
+    for start in range(0, len(names), 400):
+        part = names[start : start + 400]
+        marks = ",".join("?" * len(part))
+        for candidate_id, reward in store.query(
+            f"SELECT candidate_id, reward FROM decisions WHERE candidate_id IN ({marks}) UNION ALL "
+            f"SELECT question_id, reward FROM question_decisions WHERE question_id IN ({marks})",
+            [*part, *part],
+        ):
+            rewards.setdefault(request_of[candidate_id], []).append(reward)
+    return rewards
 
 
 def read_group(store: Store, request_id: str, *, standardise: bool = True) -> GroupDetail | None:

@@ -10,7 +10,7 @@ from evoenv.records import Finding
 from evoenv.runs.candidates import Answered, Entry, History
 from evoenv.runs.view import RunView
 from evoenv.store.store import Store
-from evoenv.watch.documents import Document, clip, entry_row, messages_document
+from evoenv.watch.documents import Document, clip, entry_row, messages_document, seed_text
 
 _LINE = re.compile(r"\bline ([0-9]{1,7})\b")
 
@@ -107,7 +107,7 @@ def _names(store: Store, ids: Sequence[str]) -> dict[str, str]:
 def _answered(request: Answered, whole: bool) -> Document:
     return {
         "id": request.id,
-        "seed": request.seed,
+        "seed": seed_text(request.seed),
         "difficulty": request.difficulty,
         "messages": messages_document(request.messages, whole=whole),
         "replies": [

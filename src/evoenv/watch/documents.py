@@ -41,6 +41,11 @@ def clip(text: str | None, *, whole: bool = False) -> Document | None:
     return {"text": text if whole else text[:TEXT_AT_MOST], "length": len(text)}
 
 
+def seed_text(seed: int | None) -> str | None:
+    """A seed as text: it has up to 63 bits, and a browser's numbers only 53."""
+    return None if seed is None else str(seed)
+
+
 def messages_document(messages: Sequence[Message], *, whole: bool = False) -> list[Document]:
     """What was said to the policy, by speaker."""
     return [{"speaker": message.speaker, "content": clip(message.content, whole=whole)} for message in messages]

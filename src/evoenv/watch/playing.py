@@ -13,7 +13,7 @@ from evoenv.environment.answers import extract_answer
 from evoenv.errors import ConfigError, EvoEnvError, InputError
 from evoenv.records import Instance
 from evoenv.sandbox.host import EnvironmentWorker, Limits, Sandbox
-from evoenv.watch.documents import Document
+from evoenv.watch.documents import Document, seed_text
 
 BURST = 20
 """Calls in a row that are answered at once."""
@@ -68,8 +68,8 @@ class Player:
         self, source: str, config: Mapping[str, Any], seed: int, difficulty: int, answer: str | None = None
     ) -> Document:
         """Show the instance at a seed and level, and score an answer if there is one."""
-        if not 0 <= seed < 2**53:
-            raise InputError(f"the seed is {seed}; expected 0 ≤ seed < 2^53")
+        if not 0 <= seed < 2**63:
+            raise InputError(f"the seed is {seed}; expected 0 ≤ seed < 2^63")
         if not 0 <= difficulty <= LEVEL_AT_MOST:
             raise InputError(f"the level is {difficulty}; expected 0 to {LEVEL_AT_MOST}")
         if answer is not None and len(answer) > ANSWER_AT_MOST:
@@ -110,7 +110,7 @@ def _played(worker: EnvironmentWorker, seed: int, difficulty: int, answer: str |
     if instance is None:
         raise InputError(f"no instance at seed {seed}, level {difficulty}: {worker.failures[0].message}")
     document: Document = {
-        "seed": seed,
+        "seed": seed_text(seed),
         "difficulty": difficulty,
         "prompt": instance.prompt,
         "reference": plain_reference(instance.reference),

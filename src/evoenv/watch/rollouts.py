@@ -6,7 +6,7 @@ from evoenv.environment.answers import extract_answer, extract_source
 from evoenv.models.token_texts import Decoder
 from evoenv.runs.groups import GroupDetail, GroupQuery, GroupRow, Response, count_groups, read_group, read_group_rows
 from evoenv.runs.view import RunView
-from evoenv.watch.documents import Document, clip, messages_document
+from evoenv.watch.documents import Document, clip, messages_document, seed_text
 
 PIECES_AT_MOST = 20_000
 
@@ -44,7 +44,7 @@ def _row(row: GroupRow, name: str | None) -> Document:
         "role": row.role,
         "subject": row.subject,
         "name": name,
-        "seed": row.seed,
+        "seed": seed_text(row.seed),
         "difficulty": row.difficulty,
         "wanted": row.wanted,
         "responses": row.responses,

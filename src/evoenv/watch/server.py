@@ -9,7 +9,10 @@ import asyncio
 import json
 import logging
 import socket
+import sqlite3
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from importlib import resources
 from typing import Any, cast
 
@@ -88,6 +91,11 @@ class Dashboard:
             ]
         )
 
+    def warm_up(self) -> None:
+        """Read the newest run once, so that the first page of a large one need not wait for it."""
+        with suppress(EvoEnvError, OSError, sqlite3.Error):
+            self.reader.overview(None)
+
     async def _file(self, request: Request) -> Response:
         content, kind = self._files[request.url.path]
         return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
@@ -128,8 +136,10 @@ class Dashboard:
             seed, difficulty, answer = wanted.get("seed"), wanted.get("difficulty"), wanted.get("answer")
             if not isinstance(environment, str) or not (run is None or isinstance(run, str)):
                 raise InputError("expected `environment`, and `run` if it is not the newest, as text")
+            if isinstance(seed, str) and seed.isascii() and seed.isdigit() and len(seed) < 20:
+                seed = int(seed)
             if type(seed) is not int or type(difficulty) is not int:
-                raise InputError("expected `seed` and `difficulty` as whole numbers")
+                raise InputError("expected `seed` (as a number or its digits) and `difficulty` as whole numbers")
             if not (answer is None or isinstance(answer, str)):
                 raise InputError("expected `answer` as text")
             source, config = self.reader.source(run, environment)
@@ -280,6 +290,7 @@ def serve(dashboard: Dashboard, listening: socket.socket, token: str | None) -> 
     """Answer until Ctrl-C."""
     server = uvicorn.Server(settings(dashboard, listening, token))
     dashboard.ending = lambda: bool(server.should_exit)
+    threading.Thread(target=dashboard.warm_up, daemon=True).start()
     try:
         server.run(sockets=[listening])
     finally:

@@ -4,12 +4,13 @@ import { Source, Text } from "../code";
 import { brief, count, fixed, percent, plural, signed, visible } from "../format";
 import { LiveContext, useDocument } from "../live";
 import { Facts, Problem, Section, Tags, Waiting } from "../parts";
-import { address } from "../router";
+import { address, useRoute } from "../router";
 import type { Environment, EnvironmentDetail, Played } from "../types";
 import { Score } from "./candidate";
 
 export function EnvironmentView({ run, id }: { run: string; id: string }) {
   const params = { run, id };
+  const route = useRoute();
   const { data, error } = useDocument<EnvironmentDetail>("environment", params);
   if (data === null) return <Waiting error={error} />;
   return (
@@ -43,7 +44,7 @@ export function EnvironmentView({ run, id }: { run: string; id: string }) {
       />
       <Tags tags={data.tags} run={run} />
       <Section title="Play" id="play">
-        <Play run={run} id={data.id} level={data.level} key={data.id} />
+        <Play run={run} id={data.id} level={route.params.level ?? String(data.level)} first={route.params.seed ?? "0"} key={`${data.id} ${route.params.seed} ${route.params.level}`} />
       </Section>
       <Section title="Source" id="source">
         {data.source ? <Source clip={data.source} /> : <p class="nothing">The source is not stored.</p>}
@@ -81,10 +82,10 @@ export function EnvironmentView({ run, id }: { run: string; id: string }) {
 
 // --------------------------------------------------------------------------- play
 
-function Play({ run, id, level }: { run: string; id: string; level: number }) {
+function Play({ run, id, level, first }: { run: string; id: string; level: string; first: string }) {
   const { source } = useContext(LiveContext);
-  const [seed, setSeed] = useState("0");
-  const [difficulty, setDifficulty] = useState(String(level));
+  const [seed, setSeed] = useState(first);
+  const [difficulty, setDifficulty] = useState(level);
   const [answer, setAnswer] = useState("");
   const [drawn, setDrawn] = useState<Played | null>(null);
   const [scored, setScored] = useState<Played | null>(null);
@@ -96,7 +97,7 @@ function Play({ run, id, level }: { run: string; id: string; level: number }) {
     setBusy(true);
     setError(null);
     source
-      .play({ run, environment: id, seed: Number(nextSeed), difficulty: Number(difficulty), ...(given === null ? {} : { answer: given }) })
+      .play({ run, environment: id, seed: nextSeed.trim(), difficulty: Number(difficulty), ...(given === null ? {} : { answer: given }) })
       .then(
         (played) => {
           if (given === null) {
@@ -111,7 +112,7 @@ function Play({ run, id, level }: { run: string; id: string; level: number }) {
       .finally(() => setBusy(false));
   };
   const next = () => {
-    const other = String((Number(seed) || 0) + 1);
+    const other = /^\d+$/.test(seed) ? String(BigInt(seed) + 1n) : "0";
     setSeed(other);
     call(null, other);
   };
@@ -126,7 +127,7 @@ function Play({ run, id, level }: { run: string; id: string; level: number }) {
       >
         <label>
           <span>seed</span>
-          <input id="play-seed" type="number" min="0" step="1" required value={seed} onInput={(event) => setSeed(event.currentTarget.value)} />
+          <input id="play-seed" type="text" inputMode="numeric" pattern="[0-9]{1,19}" required value={seed} onInput={(event) => setSeed(event.currentTarget.value)} />
         </label>
         <label>
           <span>level</span>

@@ -33,7 +33,19 @@ export function RolloutView({ run, id }: { run: string; id: string }) {
         facts={[
           ["mean reward", fixed(data.reward)],
           ["level", data.difficulty ?? "–"],
-          ["seed", data.seed === null ? "–" : <code>{data.seed}</code>],
+          [
+            "seed",
+            data.seed === null ? (
+              "–"
+            ) : (
+              <>
+                <code>{data.seed}</code>{" "}
+                {data.subject && data.name && (
+                  <a href={address("environment", data.subject, { run, seed: data.seed, level: String(data.difficulty ?? 0) })}>play it</a>
+                )}
+              </>
+            ),
+          ],
           ["tokens", count(data.tokens)],
         ]}
       />
