@@ -35,7 +35,7 @@ def unpack_text(packed: Packed) -> str:
 
 
 def text_holds(packed: Packed | None, wanted: str) -> bool:
-    """Whether a packed text holds `wanted`, which is in lower case; capitals in the text do not matter."""
+    """Return whether a packed text holds `wanted`, which is in lower case; capitals in the text do not matter."""
     return packed is not None and wanted in unpack_text(packed).lower()
 
 
