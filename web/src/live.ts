@@ -14,6 +14,9 @@ export interface Live {
 export const LiveContext = createContext<Live>(null as unknown as Live);
 
 const REFRESH_MS = 1000;
+const REFRESH_AT_MOST_MS = 15_000;
+// a document that is expensive to make is asked for less often: the run that is watched has better use for the processor
+const REST = 20;
 
 export interface Loaded<T> {
   data: T | null;
@@ -27,14 +30,16 @@ export function useDocument<T>(name: string | null, params: Params, options: { s
   const [state, setState] = useState<Loaded<T> & { key: string | null }>({ key: null, data: null, error: null });
   const wanted = useRef(key);
   wanted.current = key;
-  const asked = useRef({ key: "", at: 0 });
+  const asked = useRef({ key: "", at: 0, took: 0 });
   const version = options.still ? 0 : (versions[String(params.run ?? "")] ?? 0);
 
   useEffect(() => {
     if (name === null || key === null) return;
     const load = () => {
-      asked.current = { key, at: Date.now() };
+      const began = { key, at: Date.now(), took: 0 };
+      asked.current = began;
       const finish = (data: T | null, error: string | null) => {
+        began.took = Date.now() - began.at;
         if (wanted.current !== key) return;
         setState((old) => ({ key, data: data ?? (old.key === key ? old.data : null), error }));
       };
@@ -43,7 +48,8 @@ export function useDocument<T>(name: string | null, params: Params, options: { s
         (error: unknown) => finish(null, error instanceof Error ? error.message : String(error)),
       );
     };
-    const wait = asked.current.key === key ? Math.max(0, asked.current.at + REFRESH_MS - Date.now()) : 0;
+    const rest = Math.min(REFRESH_AT_MOST_MS, Math.max(REFRESH_MS, REST * asked.current.took));
+    const wait = asked.current.key === key ? Math.max(0, asked.current.at + rest - Date.now()) : 0;
     const timer = window.setTimeout(load, wait);
     return () => window.clearTimeout(timer);
     // a lost connection that comes back counts as a change

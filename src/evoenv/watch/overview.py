@@ -47,7 +47,7 @@ def overview_document(view: RunView, name: str, directory: Path, steps: Sequence
         "training": view.training,
         "curriculum": config.get("curriculum", {}).get("name", "evoenv"),
         "model": config.get("model", {}).get("name") or config.get("model", {}).get("base_url"),
-        "candidates": view.store.count_candidates(),
+        "candidates": sum(step.fates.total() for step in steps),
         "environments": _environments(view),
         "now": now_document(view, directory, progress, finished),
         "funnel": {
