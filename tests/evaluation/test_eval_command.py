@@ -274,6 +274,8 @@ def test_a_run_is_evaluated_at_its_newest_checkpoint_another_one_and_before_trai
         document = json.loads(capsys.readouterr().out)
         assert document["output"] == str(run / "evaluations" / f"step-{step:05d}")
         assert document["suites"][1]["problems"] == 10
+        assert "trained_on" not in document["suites"][0]
+        assert len(document["suites"][1].get("trained_on", ())) == (10 if step else 0)
         weights.add(document["suites"][0]["model"]["weights"])
     assert len(weights) == 3
     with Store.read(run) as store:

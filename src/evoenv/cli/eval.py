@@ -171,7 +171,7 @@ def run(arguments: argparse.Namespace) -> int:
             if trained:
                 document["trained_on"] = trained
                 screen.print(
-                    f"the run was trained on {in_words({plan.name: trained})}: this accuracy is no held-out one",
+                    f"the run trains on {in_words({plan.name: trained})}: this accuracy is no held-out one",
                     markup=False, soft_wrap=True,
                 )  # fmt: skip
             write_document(results.with_suffix(".json"), document)
@@ -199,7 +199,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def trained_names(subject: Subject, suite: Suite) -> list[str]:
     """Name the environments of the suite that the run has in its pool, and so trains on."""
-    if subject.run is None or not environments_of(suite):
+    if subject.run is None or not subject.run[1] or not environments_of(suite):  # at step 0 nothing was trained on
         return []
     with Store.read(subject.run[0]) as store:
         sources = [source for record in store.environments() if (source := store.source(record.id)) is not None]

@@ -17,6 +17,7 @@ from evoenv.comparison.plan import BASELINE, START, ComparisonPlan, is_done, wri
 from evoenv.comparison.series import ACCURACY, ComparedRun, read_runs
 from evoenv.comparison.series import to_csv as series_csv
 from evoenv.durable import write_bytes
+from evoenv.wording import plural
 
 T_975 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
@@ -167,7 +168,7 @@ def to_markdown(
         parts += [f"Settings of one curriculum alone: {own}.", ""]
     parts += _side_by_side(settings.suites, lines, averages)
     for suite, asked in zip(settings.suites, settings.plans.suites, strict=True):
-        how = f"{asked.samples} samples a problem, temperature {asked.temperature:g}"
+        how = f"{plural(asked.samples, 'sample')} a problem, temperature {asked.temperature:g}"
         parts += [
             f"Held-out accuracy on `{suite}`: {how}; mean over seeds ± half of the 95% interval (Student's t).",
             "",
