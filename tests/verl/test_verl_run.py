@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -151,3 +152,15 @@ def test_two_nodes_are_joined_and_left_standing(two_nodes: str, tmp_path: Path) 
     assert len(list(checkpoint.glob("model_world_size_2_rank_*.pt"))) == 2
     status = [str(Path(sys.executable).with_name("ray")), "status", f"--address={two_nodes}"]
     assert b"GPU" in subprocess.run(status, check=True, capture_output=True).stdout
+
+
+def test_the_doctor_tries_the_engine_out(tmp_path: Path) -> None:
+    from cpu_platform import OVERRIDES
+
+    sets = [part for setting in OVERRIDES for part in ("--set", setting)]
+    doctor = [sys.executable, "-m", "evoenv", "doctor", "--engine", "verl", "--json", *sets]
+    result = subprocess.run(doctor, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    report = json.loads(result.stdout)
+    assert [finding["name"] for finding in report["findings"]][-2:] == ["load", "close"]
+    assert {"ray", "verl", "vllm"} <= set(report["versions"])

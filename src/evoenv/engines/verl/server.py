@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 from array import array
@@ -66,7 +67,8 @@ class EvoServer(vLLMHttpServer):  # type: ignore[misc]  # verl has no types
 
     async def stop(self) -> None:
         """End vLLM's own processes before the actor is killed: they would outlive it."""
-        self.engine.shutdown(timeout=10)
+        takes_time = "timeout" in inspect.signature(self.engine.shutdown).parameters  # not in every version of vLLM
+        self.engine.shutdown(**({"timeout": 10} if takes_time else {}))
 
 
 class EvoReplica(vLLMReplica):  # type: ignore[misc]
