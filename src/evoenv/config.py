@@ -326,7 +326,7 @@ class SynthConfig(Section, frozen=True):
 class RunConfig(Section, frozen=True):
     steps: int = 100
     candidates: int = 0
-    """Stop once so many candidates were proposed, in the middle of a step if need be; 0: `steps` alone decides."""
+    """Stop once this many candidates were proposed, in the middle of a step if need be; 0: `steps` alone decides."""
     tokens: int = 0
     """Stop after the step in which the tokens sampled and trained on reach this; 0: `steps` alone decides."""
     seed: int = 0

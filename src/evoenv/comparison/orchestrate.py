@@ -1,4 +1,4 @@
-"""The runs of a comparison as processes: so many at a time, watched, each resumed where it was stopped."""
+"""Run a comparison as processes: `jobs` at a time, watched, each resumed where it was stopped."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class SuitePlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     top_p: float = 0.95
     max_tokens: int = 2048
     limit: int | None = None
-    """Of a benchmark file, the first so many problems."""
+    """How many problems of a benchmark file, from the first on."""
     difficulties: tuple[int, ...] = (0, 1, 2)
     instances: int = 4
     programs: int | None = None
