@@ -44,7 +44,7 @@ SETTINGS = [
     "solver.prompts=24", "training.warmup_steps=3",
 ]  # fmt: skip
 FEW_STEPS = [
-    *SMALL_POOL, "run.steps=2", "run.seed=1", "run.checkpoint_every=100", "generator.prompts=6", "solver.prompts=20",
+    *SMALL_POOL, "run.steps=2", "run.seed=1", "run.checkpoint_every=100", "generator.prompts=5", "solver.prompts=16",
     "calibration.instances=2", "training.warmup_steps=0",
 ]  # fmt: skip
 # Fresh candidates, fifteen prompts for each of the ten originals on average.

@@ -75,7 +75,7 @@ def test_a_program_may_have_to_read_the_text(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     "program",
     [
-        pytest.param("def solve(values):\n    while True: pass", marks=pytest.mark.slow),
+        "def solve(values):\n    while True: pass",
         "def solve(values):\n    print('7' * 10)",
         "def solve(values):\n    return object()",
         "def solve(values):\n    return [values]",
@@ -89,7 +89,8 @@ def test_a_program_may_have_to_read_the_text(sandbox: Sandbox) -> None:
     ids=["hangs", "prints", "returns nonsense", "returns what it got", "reads its source", "leaves", "floods",
          "guesses", "defines something else", "no program"],
 )  # fmt: skip
-def test_a_bad_program_is_an_unconfirmed_vote(sandbox: Sandbox, program: str) -> None:
+def test_a_bad_program_is_an_unconfirmed_vote(sandbox: Sandbox, program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evoenv.stages.recomputing.CALL_LIMIT_S", 0.5)
     config = ReviewConfig(programs=2, program_instances=2)
     assert recompute_source(SOUND, writes(program), sandbox, config).recomputation.verdict == "unconfirmed"
     beside_a_good_one = recompute_source(SOUND, writes(RIGHT, program), sandbox, config).recomputation

@@ -106,6 +106,11 @@ class Page:
     def wait_for(self, selector: str) -> Any:
         return self.wait(lambda: (self.all(selector) or [None])[0], f"no {selector}")
 
+    def click_when_enabled(self, selector: str) -> None:
+        """Click a button once the page has drawn what was typed: a click on a button that is still off is lost."""
+        self.wait(lambda: self.find(selector).is_enabled(), f"{selector} stays off")
+        self.find(selector).click()
+
     def text(self, selector: str = "main") -> str:
         return str(self.find(selector).text)
 
@@ -208,7 +213,7 @@ def test_lineage_is_walked_and_an_environment_played(browser: Any, served: Any) 
     prompt = page.wait_for(".play .text").text
     assert prompt
     page.find("#play-answer").send_keys("certainly not")
-    page.find("#play-score").click()
+    page.click_when_enabled("#play-score")
     page.wait(lambda: "✗ 0.00" in page.text("#play-result"))
     for button in page.all(".play button"):
         if "reference" in button.text:
@@ -216,7 +221,7 @@ def test_lineage_is_walked_and_an_environment_played(browser: Any, served: Any) 
     answer = json.loads(page.wait_for(".play .answer + .text").text)
     page.find("#play-answer").clear()
     page.find("#play-answer").send_keys(" ".join(map(str, answer)) if isinstance(answer, list) else str(answer))
-    page.find("#play-score").click()
+    page.click_when_enabled("#play-score")
     page.wait(lambda: "✓ 1.00" in page.text("#play-result"))
 
 
@@ -430,7 +435,7 @@ def test_a_real_training_process_is_watched_and_what_it_wrote_is_played(browser:
             page.wait_for("#play-draw").click()
             page.wait_for(".play .answer")
             page.find("#play-answer").send_keys("0")
-            page.find("#play-score").click()
+            page.click_when_enabled("#play-score")
             page.wait(lambda: ".00" in page.text("#play-result"))
             assert page.errors() == []
     finally:

@@ -44,7 +44,7 @@ class Missing(InputError):
 class _Kept:
     """What is remembered of one run, as long as its database is the same file."""
 
-    def __init__(self, identity: tuple[int, int]) -> None:
+    def __init__(self, identity: tuple[int, int, float | None]) -> None:
         self.identity = identity
         self.steps: dict[int, Step] = {}
         self.values: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
@@ -152,7 +152,8 @@ class Reader:
     def _open(self, path: Path) -> Iterator[tuple[RunView, _Kept]]:
         with RunView.open(path, migrate=False) as view:
             facts = (path / DATABASE_NAME).stat()
-            identity = (facts.st_dev, facts.st_ino)
+            # A file system gives the number of a deleted file to the next one: the run's own time tells them apart.
+            identity = (facts.st_dev, facts.st_ino, view.created)
             with self._lock:
                 kept = self._kept.get(path)
                 if kept is None or kept.identity != identity:

@@ -167,7 +167,7 @@ def test_no_attack_succeeds_where_a_container_forbids_namespaces(reports: Callab
     _assert_nothing_succeeded(report)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_system_call_filter_alone_stops_every_attack(reports: Callable[[str], dict[str, Any]]) -> None:
     report = reports("filter-only")
     assert "landlock" not in report["layers"]
