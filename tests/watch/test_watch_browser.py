@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import serving
 from report_support import ATTACKS, add_candidate, begin, large_run
+from watch_support import serving
 
 from evoenv.runs.candidates import CandidateQuery
 from evoenv.runs.view import RunView

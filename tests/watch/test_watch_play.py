@@ -15,7 +15,7 @@ from evoenv.watch.playing import Allowance, TooOften
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from conftest import serving
+    from watch_support import serving
 
     directory = tmp_path_factory.mktemp("played") / "run"
     with begin(directory) as store:
