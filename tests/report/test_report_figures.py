@@ -240,7 +240,6 @@ def test_gaps_break_a_line_and_a_single_point_is_a_dot():
 
 
 def figures_like(panel):
-
     return Figure("key", "Title", "caption", "alt", [panel])
 
 
