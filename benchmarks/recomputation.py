@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT / "tests" / "review_audit"))
 import oracles_numbers  # noqa: E402
 import oracles_structures  # noqa: E402
 
-from evoenv.admission.recomputation import Asked, Recomputed, recomputation_of  # noqa: E402
+from evoenv.admission.recomputation import FreshInstance, Recomputed, recomputation_of  # noqa: E402
 from evoenv.evaluation.programs import ProgramGrader  # noqa: E402
 from evoenv.records import environment_id  # noqa: E402
 from evoenv.review_audit.labels import read_set  # noqa: E402
@@ -98,7 +98,7 @@ def measure(task: str, source: str, sandbox: Sandbox, grader: ProgramGrader) -> 
 
 def caught(said: Sequence[Sequence[Any]], programs: int, error: float, draws: int, chance: random.Random) -> float:
     """Return how often K programs, each wrong with this probability, would refuse the environment."""
-    instances = [Asked(number, 0, "", "") for number in range(len(said))]
+    instances = [FreshInstance(number, 0, "", "") for number in range(len(said))]
     right = [Recomputed(answer, bool(fine)) for answer, fine in said]
     refused = 0
     for _ in range(draws):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evoenv.admission.recomputation import (
-    Asked,
+    FreshInstance,
     Recomputed,
     plain_answer,
     recomputation_admits,
@@ -15,7 +15,7 @@ from evoenv.admission.recomputation import (
 )
 from evoenv.records import Recomputation
 
-INSTANCES = [Asked(seed, 0, f"problem {seed}", str(seed)) for seed in range(3)]
+INSTANCES = [FreshInstance(seed, 0, f"problem {seed}", str(seed)) for seed in range(3)]
 
 
 def rows(*programs: str) -> list[list[Recomputed]]:

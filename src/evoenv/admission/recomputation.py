@@ -28,7 +28,7 @@ class Recomputed:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FreshInstance:
     """An instance that the programs were run on, as a witness shows it."""
 
     seed: int
@@ -37,7 +37,7 @@ class Asked:
     reference: str
 
 
-def recomputation_of(instances: Sequence[Asked], programs: Sequence[Sequence[Recomputed]]) -> Recomputation:
+def recomputation_of(instances: Sequence[FreshInstance], programs: Sequence[Sequence[Recomputed]]) -> Recomputation:
     """Judge an environment by what its programs said, one row of answers per program.
 
     `contradicted`: two or more programs agree with each other against the reference on some instance. `confirmed`: at
@@ -54,7 +54,7 @@ def recomputation_of(instances: Sequence[Asked], programs: Sequence[Sequence[Rec
     return Recomputation(verdict, len(instances), shares, witness)
 
 
-def _witness(instances: Sequence[Asked], programs: Sequence[Sequence[Recomputed]]) -> Witness | None:
+def _witness(instances: Sequence[FreshInstance], programs: Sequence[Sequence[Recomputed]]) -> Witness | None:
     """Return the instance on which most programs agree against the reference; the first among equals."""
     best: Witness | None = None
     for number, instance in enumerate(instances):

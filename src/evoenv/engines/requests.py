@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 
-from evoenv.errors import InputError
+from evoenv.errors import InputError, PolicyError
 from evoenv.objective import TRAINED_ROLES
+from evoenv.ports import Policy, Sampling
 from evoenv.records import Request
 
 
@@ -18,6 +19,14 @@ def check_requests(requests: Sequence[Request], earlier: Container[str] = ()) ->
         if request.id in seen or request.id in earlier:
             raise InputError(f"two requests of one sampling session share the id {request.id!r}; ids must differ")
         seen.add(request.id)
+
+
+def check_submission(session: Sampling, policy: Policy, requests: Sequence[Request], earlier: Container[str]) -> None:
+    """Refuse what a session cannot take: it is closed, or a request makes no sense or cannot be met."""
+    if session.closed:
+        raise PolicyError("this sampling session is closed; open another one")
+    check_requests(requests, earlier)
+    policy.check(requests)
 
 
 def wanted_indices(request: Request) -> Sequence[int]:

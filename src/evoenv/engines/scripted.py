@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Literal, TypeAlias, get_args
 
 from evoenv.engines.checkpoints import CheckpointFolder
-from evoenv.engines.requests import check_requests
+from evoenv.engines.requests import check_requests, check_submission
 from evoenv.errors import InputError, PolicyError
 from evoenv.objective import Batch
 from evoenv.ports import Policy, Sampling
@@ -235,10 +235,7 @@ class ScriptedSampling(Sampling):
         return self._closed
 
     def submit(self, requests: Sequence[Request]) -> None:
-        if self._closed:
-            raise PolicyError("this sampling session is closed; open another one")
-        check_requests(requests, self._ids)
-        self._policy.check(requests)
+        check_submission(self, self._policy, requests, self._ids)
         if not self._pending:
             self._weights = self._policy.weights
         self._ids.update(request.id for request in requests)

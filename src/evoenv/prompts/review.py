@@ -54,13 +54,13 @@ def latent_table(instance: Instance, limit: int = _MAX_VALUE_CHARS) -> list[Late
     prompt_values = PromptValues(instance.prompt)
     rows = [
         LatentRow(path, _short(value, limit), prompt_values.describe(value))
-        for path, _, value in _parts("z", _plain(instance.latent))[:_MAX_ROWS]
+        for path, _, value in _parts("z", decoded(instance.latent))[:_MAX_ROWS]
     ]
-    reference = _plain(instance.reference)
+    reference = decoded(instance.reference)
     return [*rows, LatentRow("reference a", _short(reference, limit), prompt_values.describe(reference))]
 
 
-def _plain(encoded: Any) -> Any:
+def decoded(encoded: Any) -> Any:
     """Decode the wire form of a value; return the wire form itself if it is hostile and does not decode."""
     try:
         return codec.decode(encoded)
@@ -70,7 +70,7 @@ def _plain(encoded: Any) -> Any:
 
 def latent_parts(instance: Instance) -> list[tuple[str | None, Any]]:
     """Return the top-level parts of the latent instance, each with its name if it has one."""
-    return [(name, value) for _, name, value in _parts("z", _plain(instance.latent))]
+    return [(name, value) for _, name, value in _parts("z", decoded(instance.latent))]
 
 
 def _parts(path: str, value: Any) -> list[tuple[str, str | None, Any]]:

@@ -155,18 +155,10 @@ def _recompute_request(run: Run, case: _Case) -> list[Asked]:
     config = run.config.review
     if case.recomputing is None:
         return []
-    messages = case.recomputing.messages
-    if prompt_tokens(run, messages) > config.max_prompt_tokens:
+    seed = derive_seed(run.seed, "recompute", str(case.id))
+    request = case.recomputing.request(str(case.id.recompute), config, seed)
+    if prompt_tokens(run, request.messages) > config.max_prompt_tokens:
         return []
-    request = Request(
-        id=str(case.id.recompute),
-        role="reviewer",
-        messages=messages,
-        count=config.programs,
-        temperature=config.temperature,
-        max_tokens=config.program_max_tokens,
-        seed=derive_seed(run.seed, "recompute", str(case.id)),
-    )
     return [Asked(request, "recompute", subject=str(case.id))]
 
 

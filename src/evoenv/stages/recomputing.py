@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evoenv.admission.calibration import FULLY_RIGHT
-from evoenv.admission.recomputation import Asked, Recomputed, recomputation_of
+from evoenv.admission.recomputation import FreshInstance, Recomputed, recomputation_of
 from evoenv.config import ReviewConfig
 from evoenv.evaluation.programs import ProgramGrader, extract_program
 from evoenv.ports import Policy
@@ -23,8 +23,8 @@ from evoenv.prompts.recompute import (
     recompute_messages,
     shown_names,
 )
-from evoenv.records import FinishReason, Instance, Message, Recomputation, Request, derive_seed, environment_id
-from evoenv.sandbox.guest import codec
+from evoenv.prompts.review import decoded
+from evoenv.records import FinishReason, Instance, Recomputation, Request, derive_seed, environment_id
 from evoenv.sandbox.host import EnvironmentWorker, Sandbox
 
 CALL_LIMIT_S = 5.0
@@ -44,9 +44,17 @@ class Recomputing:
     form: Form
     names: tuple[str, ...]
 
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        return recompute_messages(self.examples, self.form, self.names)
+    def request(self, request_id: str, config: ReviewConfig, seed: int) -> Request:
+        """Ask for the programs of one environment."""
+        return Request(
+            id=request_id,
+            role="reviewer",
+            messages=recompute_messages(self.examples, self.form, self.names),
+            count=config.programs,
+            temperature=config.temperature,
+            max_tokens=config.program_max_tokens,
+            seed=seed,
+        )
 
 
 def prepare_recomputing(
@@ -58,11 +66,12 @@ def prepare_recomputing(
     """
 
     def draw(purpose: str, numbers: Sequence[int]) -> list[Instance | None]:
-        drawn: list[Instance | None] = []
-        for number in numbers:
-            seed = derive_seed("recompute", source_id, purpose, *parts, number)
-            drawn += worker.instances([seed], levels[number % len(levels)])
-        return drawn
+        drawn: dict[int, Instance | None] = {}
+        for position, level in enumerate(levels):
+            own = numbers[position :: len(levels)]
+            seeds = [derive_seed("recompute", source_id, purpose, *parts, number) for number in own]
+            drawn.update(zip(own, worker.instances(seeds, level), strict=True))
+        return [drawn[number] for number in numbers]
 
     examples = tuple(instance for instance in draw("example", range(EXAMPLES)) if instance is not None)
     instances = tuple(instance for instance in draw("instance", range(count)) if instance is not None)
@@ -136,15 +145,7 @@ def recompute_source(
         )
         if recomputing is None:
             return Recomputations(recomputation_of((), ()), ())
-        request = Request(
-            id="recompute",
-            role="reviewer",
-            messages=recomputing.messages,
-            count=config.programs,
-            temperature=config.temperature,
-            max_tokens=config.program_max_tokens,
-            seed=derive_seed("recompute", source_id, seed),
-        )
+        request = recomputing.request("recompute", config, derive_seed("recompute", source_id, seed))
         samples = sorted(policy.sample([request]), key=lambda sample: sample.index)
         programs = [program_of(sample.text, sample.finish_reason) for sample in samples]
         return Recomputations(recompute(recomputing, programs, worker, grader), tuple(programs))
@@ -161,10 +162,7 @@ def answer_text(value: Any) -> str | None:
     return value.strip()
 
 
-def _asked(instance: Instance) -> Asked:
-    try:
-        reference = codec.decode(instance.reference)
-    except (TypeError, ValueError, KeyError, IndexError, RecursionError):
-        reference = instance.reference
+def _asked(instance: Instance) -> FreshInstance:
+    reference = decoded(instance.reference)
     text = reference if isinstance(reference, str) else repr(plain_value(reference))
-    return Asked(instance.seed, instance.difficulty, instance.prompt[:MAX_WITNESS], text[:MAX_WITNESS])
+    return FreshInstance(instance.seed, instance.difficulty, instance.prompt[:MAX_WITNESS], text[:MAX_WITNESS])

@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evoenv.engines.requests import check_requests, wanted_indices
-from evoenv.errors import BudgetExhausted, PolicyError
+from evoenv.engines.requests import check_submission, wanted_indices
+from evoenv.errors import BudgetExhausted
 from evoenv.ports import Sampling
 from evoenv.records import Request, Sample
 
@@ -43,10 +43,7 @@ class EndpointSampling(Sampling):
         return self._closed
 
     def submit(self, requests: Sequence[Request]) -> None:
-        if self._closed:
-            raise PolicyError("this sampling session is closed; open another one")
-        check_requests(requests, self._ids)
-        self._policy.check(requests)
+        check_submission(self, self._policy, requests, self._ids)
         self._ids.update(request.id for request in requests)
         tasks = [(request, index) for request in requests for index in wanted_indices(request)]
         with self._changed:

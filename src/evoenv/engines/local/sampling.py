@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evoenv.engines.local.draft import Draft
-from evoenv.engines.requests import check_requests, wanted_indices
+from evoenv.engines.requests import check_submission, wanted_indices
 from evoenv.errors import PolicyError
 from evoenv.ports import Sampling
 from evoenv.records import Request, Sample
@@ -34,10 +34,7 @@ class LocalSampling(Sampling):
         return self._closed
 
     def submit(self, requests: Sequence[Request]) -> None:
-        if self._closed:
-            raise PolicyError("this sampling session is closed; open another one")
-        check_requests(requests, self._ids)
-        self._policy.check(requests)
+        check_submission(self, self._policy, requests, self._ids)
         if not self._decoding.busy:
             self._weights, self._version = self._policy.weights, self._policy.version
         groups = []

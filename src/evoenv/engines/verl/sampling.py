@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import ray
 
-from evoenv.engines.requests import check_requests, wanted_indices
+from evoenv.engines.requests import check_submission, wanted_indices
 from evoenv.engines.verl.limits import EngineLost
 from evoenv.engines.verl.server import Drawn
 from evoenv.errors import PolicyError
@@ -50,10 +50,7 @@ class VerlSampling(Sampling):
         return self._closed
 
     def submit(self, requests: Sequence[Request]) -> None:
-        if self._closed:
-            raise PolicyError("this sampling session is closed; open another one")
-        check_requests(requests, self._ids)
-        self._policy.check(requests)
+        check_submission(self, self._policy, requests, self._ids)
         if not requests:
             return
         self._policy.publish()
