@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,26 +10,11 @@ from typing import Any
 import pytest
 
 from evoenv.report.write import write_report
+from tests.browser import MARKS, PATIENCE, chromium
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-dev-shm-usage --disable-sync --force-prefers-reduced-motion "
-    "--window-size=1200,900"
-)
-PATIENCE = 60
-"""Seconds for what takes a blink: the tests beside these keep all cores busy."""
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not (BROWSER and DRIVER), reason="no Chromium with its driver: apt-get install chromium chromium-driver"
-    ),
-]
+pytestmark = MARKS
 selenium = pytest.importorskip("selenium", reason="selenium is not installed: pip install 'evoenv[dev]'")
 
-from selenium import webdriver  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
@@ -38,16 +22,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER or ""
-    for flag in (*FLAGS.split(), f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    driver.set_page_load_timeout(110)
-    driver.get("about:blank")  # the first page of a fresh profile takes longest
-    yield driver
-    driver.quit()
+    yield from chromium(tmp_path_factory.mktemp("profile"))
 
 
 class Page:

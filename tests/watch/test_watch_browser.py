@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,26 +21,11 @@ from evoenv.runs.candidates import CandidateQuery
 from evoenv.runs.view import RunView
 from evoenv.store.store import Store
 from evoenv.watch.page import write_page
+from tests.browser import MARKS, PATIENCE, chromium
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-dev-shm-usage --disable-sync --force-prefers-reduced-motion "
-    "--window-size=1200,900"
-)
-PATIENCE = 60
-"""Seconds for what takes a blink: the tests beside these keep all cores busy."""
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not (BROWSER and DRIVER), reason="no Chromium with its driver: apt-get install chromium chromium-driver"
-    ),
-]
+pytestmark = MARKS
 pytest.importorskip("selenium", reason="selenium is not installed: pip install 'evoenv[dev]'")
 
-from selenium import webdriver  # noqa: E402
 from selenium.common.exceptions import StaleElementReferenceException  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
@@ -50,16 +34,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER or ""
-    for flag in (*FLAGS.split(), f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    driver.set_page_load_timeout(110)
-    driver.get("about:blank")  # the first page of a fresh profile takes longest
-    yield driver
-    driver.quit()
+    yield from chromium(tmp_path_factory.mktemp("profile"))
 
 
 @pytest.fixture(scope="module")
