@@ -205,12 +205,12 @@ class Figure:
 
 
 def positions(panel: Lines, series: Series) -> Sequence[float]:
-    """Where along x the values of a series stand."""
+    """Return where along x the values of a series stand."""
     return series.x or panel.x
 
 
 def is_measured(series: Series, index: int) -> bool:
-    """Whether the value is a measurement, not a point on the line between two."""
+    """Say whether the value is a measurement, not a point on the line between two."""
     return not series.dots or not series.low or series.low[index] is not None
 
 
@@ -242,7 +242,7 @@ def label_every(count: int, room: int) -> int:
 
 
 def is_labelled(labels: Sequence[str], index: int, every: int) -> bool:
-    """Whether a mark gets its label if every n-th does: round numbers are preferred."""
+    """Say whether a mark gets its label if every n-th does: round numbers are preferred."""
     text = labels[index]
     return int(text) % every == 0 if every > 1 and text.isdigit() else index % every == 0
 
@@ -265,12 +265,12 @@ def window_words(window: tuple[int, int]) -> str:
 
 
 def inside(window: tuple[int, int], step: int) -> bool:
-    """Whether a step is in a range."""
+    """Say whether a step is in a range."""
     return window[0] <= step <= window[1]
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """By linear interpolation between the two nearest ranks."""
+    """Compute a quantile by linear interpolation between the two nearest ranks."""
     ranked = sorted(values)
     place = share * (len(ranked) - 1)
     below = int(place)
@@ -301,5 +301,5 @@ def csv_text(table: Table) -> str:
 
 
 def _plain(cell: Cell) -> Cell:
-    """A spreadsheet takes text that begins so for a formula, and a candidate chooses its own name."""
+    """Quote a text that a spreadsheet would take for a formula: a candidate chooses its own name."""
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell

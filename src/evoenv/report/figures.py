@@ -236,7 +236,7 @@ def scores(data: RunData) -> Figure:
 
 
 def _filled(values: Sequence[float | None]) -> list[float | None]:
-    """A line between evaluations: the steps without one are interpolated, so that the line has no gaps."""
+    """Interpolate between evaluations, so that the line has no gaps at the steps without one."""
     known = [(index, value) for index, value in enumerate(values) if value is not None]
     filled = list(values)
     for (left, low), (right, high) in pairwise(known):

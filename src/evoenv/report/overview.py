@@ -132,7 +132,7 @@ def _proposed(data: RunData) -> Paragraph:
 
 
 def _progress(data: RunData) -> list[Sequence[str]]:
-    """How the generator changed: the first and the last tenth of the steps (ten of a hundred, as in the paper)."""
+    """Compare the first and the last tenth of the steps (ten of a hundred, as in the paper)."""
     steps = [step for step in data.steps if step.finished and any(step.fates.values())]
     if len(steps) < 2:
         return []

@@ -97,7 +97,7 @@ def render(data: RunData, figures: Sequence[Figure], details: Details, overview:
 
 
 def safe_json(value: Any) -> str:
-    """JSON that cannot end the script block it stands in, whatever the strings hold."""
+    """Write JSON that cannot end the script block it stands in, whatever the strings hold."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return _UNSAFE.sub(lambda unsafe: f"\\u{ord(unsafe[0]):04x}", text)
 
@@ -141,7 +141,7 @@ def _payload(data: RunData, figures: Sequence[Figure], details: Details) -> dict
 
 
 def listed_entries(data: RunData) -> list[Entry]:
-    """All, or as many as a page holds: whatever was admitted, and the newest of the rest."""
+    """Return all entries, or as many as a page holds: whatever was admitted, and the newest of the rest."""
     if len(data.entries) <= LISTED_AT_MOST:
         return data.entries
     inside = sum(entry.record is not None for entry in data.entries)

@@ -93,7 +93,7 @@ def _many_rows(count: int) -> float:
 
 
 def _plain(text: str) -> str:
-    """Words as words: a dollar sign begins a formula in matplotlib, and candidates choose their own names."""
+    """Escape dollar signs, which begin a formula in matplotlib, and what cannot be printed."""
     return "".join(char if char.isprintable() else "·" for char in text).replace("$", r"\$")
 
 
@@ -126,7 +126,7 @@ def _titled(ax: Axes, title: str) -> None:
 
 
 def _legend(ax: Axes) -> None:
-    """Above the panel, if there is more than one thing to tell apart."""
+    """Draw a legend above the panel, if there is more than one thing to tell apart."""
     count = len(ax.get_legend_handles_labels()[1])
     if count > 1:
         ax.legend(
@@ -136,7 +136,7 @@ def _legend(ax: Axes) -> None:
 
 
 def _shared_legend(canvas: Canvas, axes: Sequence[Axes]) -> None:
-    """Below all panels, of everything that any of them shows."""
+    """Draw one legend below all panels, of everything that any of them shows."""
     entries: dict[str, Artist] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):

@@ -212,8 +212,10 @@ def lay_out(data: RunData) -> Tree | None:
 
 
 def _depth_first(children: Mapping[str | None, Sequence[str]]) -> list[str]:
-    """Each right before its descendants, the youngest branch first, so that lines seldom cross. No recursion:
-    a chain may be as long as the run."""
+    """Order environments so that each stands before its descendants, the youngest branch first: lines seldom cross.
+
+    There is no recursion: a chain may be as long as the run.
+    """
     order: list[str] = []
     stack = list(reversed(children.get(None, ())))
     while stack:
@@ -232,7 +234,7 @@ def _node(record: EnvironmentRecord, entry: Entry, row: int, children: int) -> N
 
 
 def colour_of(record: EnvironmentRecord) -> str:
-    """Originals, generated ones in the pool, and those that left it."""
+    """Return the colour of an environment: an original, a generated one in the pool, or one that left it."""
     if record.original:
         return "amber" if record.active else "grey"
     return "admitted" if record.active else "grey"

@@ -137,7 +137,7 @@ def read_run(store: Store) -> RunData:
 
 
 def _described(view: RunView, steps: Iterable[int]) -> Iterator[Entry]:
-    """Every candidate with the tags of its task and whether it is consistent: both are read off its source."""
+    """Yield every candidate with the tags of its task and whether it is consistent: both are read off its source."""
     tags: dict[tuple[str, str], frozenset[str]] = {}
     oracle = Oracle()
     for step in steps:
@@ -173,7 +173,7 @@ class Details:
 
 
 def collect(store: Store, data: RunData, budget: int = TEXT_BUDGET) -> Details:
-    """Texts for as many entries as the budget holds, of every fate some, the admitted first and the newest first."""
+    """Read the texts of as many entries as the budget holds: some of every fate, the admitted and the newest first."""
     details = Details()
     reader = _Reader(RunView(store), data)
     for entry in _by_turns(data.entries):
@@ -193,7 +193,7 @@ def collect(store: Store, data: RunData, budget: int = TEXT_BUDGET) -> Details:
 
 
 def _by_turns(entries: Sequence[Entry]) -> Iterator[Entry]:
-    """One of each fate in turn, newest first; four of those that were admitted."""
+    """Yield one entry of each fate in turn, newest first, and four of those that were admitted."""
     queues: dict[str, list[Entry]] = {}
     for entry in entries:
         queues.setdefault("pool" if entry.record is not None else entry.state, []).append(entry)
@@ -243,7 +243,7 @@ class _Reader:
         return texts, history.source
 
     def _solved(self, entry: Entry) -> dict[str, Any]:
-        """Some groups of the solver on this environment: the first and the latest."""
+        """Return some groups of the solver on this environment: the first and the latest."""
         asked = self._data.solve_requests.get(entry.environment_id or "", [])
         chosen = asked if len(asked) <= GROUPS_SHOWN else [asked[0], *asked[-(GROUPS_SHOWN - 1) :]]
         groups = []
@@ -267,7 +267,7 @@ class _Reader:
 
 
 def _judged(history: History) -> dict[str, Any]:
-    """What the reviewer was shown and said, and how the solver fared at calibration."""
+    """Return what the reviewer was shown and said, and how the solver fared at calibration."""
     instances, probes = read_evidence("".join(message.content for message in history.review_prompt))
     calibration = [
         [_task(request) if index < GROUPS_SHOWN else "", *_reply(text, score)]
@@ -283,7 +283,7 @@ def _judged(history: History) -> dict[str, Any]:
 
 
 def _task(request: Answered) -> str:
-    """The environment's own prompt, without the words that the solver's template puts around it."""
+    """Return the environment's own prompt, without the words that the solver's template puts around it."""
     before, _, after = load_prompt(SOLVER_PROMPT).partition("{{task}}")
     inner = request.prompt.strip().removeprefix(before.lstrip()).removesuffix(after.rstrip())
     return cut(inner.strip())
@@ -296,7 +296,7 @@ def _reply(text: str, score: Score | None) -> list[Any]:
 
 
 def _around(history: History) -> str:
-    """What the generator said besides the source."""
+    """Return what the generator said besides the source."""
     if history.source and history.source in history.response:
         said = history.response.replace(history.source, "[the source]", 1)
         return cut(said) if said.strip().strip("`").removeprefix("python").strip() != "[the source]" else ""
@@ -304,7 +304,7 @@ def _around(history: History) -> str:
 
 
 def read_evidence(prompt: str) -> tuple[list[list[Any]], list[list[Any]]]:
-    """Instances (seed, difficulty, prompt, rows of values) and probes (kind, answer, score) out of a review prompt.
+    """Read instances (seed, difficulty, prompt, value rows) and probes (kind, answer, score) out of a review prompt.
 
     What does not look like one gives nothing: the page has the words that are there, it never fails over them.
     """
@@ -323,7 +323,7 @@ def read_evidence(prompt: str) -> tuple[list[list[Any]], list[list[Any]]]:
 
 
 def _value_row(line: str) -> list[str]:
-    """What a value is called, what it is, and whether the prompt shows it; the value itself may hold bars."""
+    """Split a row into a value's name, the value (which may hold bars) and whether the prompt shows it."""
     path, _, rest = line.partition(" | ")
     value, _, shown = rest.rpartition(" | ")
     return [path, value, shown]

@@ -144,7 +144,7 @@ def _x_axis(labels: Sequence[str], at: Callable[[int], float], bottom: float, la
 
 
 def _runs(values: Sequence[float | None]) -> Iterator[list[int]]:
-    """Stretches of positions without a gap."""
+    """Yield the stretches of positions that have no gap."""
     run: list[int] = []
     for index, value in enumerate(values):
         if value is None:
@@ -214,7 +214,7 @@ def _band(series: Series, xs: Sequence[float], at: Callable[[float], float]) -> 
 
 
 def _hovers(panel: Lines, places: Sequence[float], across: Callable[[float], float], height: float) -> list[str]:
-    """Invisible strips that carry the numbers of each position."""
+    """Draw invisible strips that carry the numbers of each position."""
     indices_by_x = [{x: index for index, x in enumerate(positions(panel, series))} for series in panel.series]
     xs = [across(place) for place in places]
     parts = []
@@ -362,7 +362,7 @@ def _heat(panel: Heat) -> tuple[str, float]:
 
 
 def _rows_height(count: int) -> float:
-    """The height of a row: generous for a few, thin for hundreds, so that the whole stays a picture."""
+    """Return the height of a row: large for a few, small for hundreds, so that the whole stays a picture."""
     return max(3.0, min(20.0, 1500.0 / max(count, 1)))
 
 

@@ -90,7 +90,7 @@ def _write(path: Path, content: str | bytes) -> Path:
 
 
 def candidates_table(data: RunData) -> Table:
-    """Every entry in one row."""
+    """List every entry in one row."""
     seeds = data.seed_tags
     rows: list[tuple[Cell, ...]] = [
         (

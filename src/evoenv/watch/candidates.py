@@ -16,12 +16,12 @@ _LINE = re.compile(r"\bline ([0-9]{1,7})\b")
 
 
 def page_document(entries: Sequence[Entry], total: int, offset: int) -> Document:
-    """Some rows of a query, and how many it has in all."""
+    """Describe some rows of a query, and say how many it has in all."""
     return {"total": total, "offset": offset, "rows": [entry_row(entry) for entry in entries]}
 
 
 def candidate_document(view: RunView, history: History, *, whole: bool = False) -> Document:
-    """All that happened to one candidate."""
+    """Describe all that happened to one candidate."""
     entry, report, decision = history.entry, history.report, history.decision
     return {
         **entry_row(entry),
@@ -53,7 +53,7 @@ def candidate_document(view: RunView, history: History, *, whole: bool = False) 
 
 
 def finding_document(finding: Finding) -> Document:
-    """One finding, with the line of the source that it names, if it names one."""
+    """Describe one finding, with the line of the source that it names, if it names one."""
     line = _LINE.search(finding.message)
     return {
         "code": finding.code,
@@ -65,7 +65,7 @@ def finding_document(finding: Finding) -> Document:
 
 
 def reward_document(view: RunView, entry: Entry) -> Document | None:
-    """The generator's reward by its parts: R_gen = Q_val + γ·N; None before it is decided."""
+    """Describe the generator's reward by its parts, R_gen = Q_val + γ·N; None before it is decided."""
     if entry.reward is None:
         return None
     calibration = view.config.get("calibration", {})
@@ -85,7 +85,7 @@ def reward_document(view: RunView, entry: Entry) -> Document | None:
 
 
 def nearest_document(store: Store, entry: Entry, *, whole: bool = False) -> Document | None:
-    """The environment that novelty measured as nearest, with its source."""
+    """Describe the environment that novelty measured as nearest, with its source."""
     nearest = entry.novelty.nearest if entry.novelty else None
     if nearest is None:
         return None
@@ -99,7 +99,7 @@ def nearest_document(store: Store, entry: Entry, *, whole: bool = False) -> Docu
 
 
 def _names(store: Store, ids: Sequence[str]) -> dict[str, str]:
-    """Names of environments of the run, by id; without those that it does not have."""
+    """Return the names of environments of the run by id, without those that it does not have."""
     marks = ",".join("?" * len(ids))
     return dict(store.query(f"SELECT id, name FROM environments WHERE id IN ({marks})", list(ids)))
 

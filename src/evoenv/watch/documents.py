@@ -35,24 +35,24 @@ def plain(value: Any) -> Any:
 
 
 def clip(text: str | None, *, whole: bool = False) -> Document | None:
-    """A text with its full length, cut if it is long and not wanted as a whole."""
+    """Return a text with its full length, cut if it is long and not wanted as a whole."""
     if text is None:
         return None
     return {"text": text if whole else text[:TEXT_AT_MOST], "length": len(text)}
 
 
 def seed_text(seed: int | None) -> str | None:
-    """A seed as text: it has up to 63 bits, and a browser's numbers only 53."""
+    """Write a seed as text: it has up to 63 bits, and a browser's numbers only 53."""
     return None if seed is None else str(seed)
 
 
 def messages_document(messages: Sequence[Message], *, whole: bool = False) -> list[Document]:
-    """What was said to the policy, by speaker."""
+    """Describe what was said to the policy, by speaker."""
     return [{"speaker": message.speaker, "content": clip(message.content, whole=whole)} for message in messages]
 
 
 def environment_row(record: EnvironmentRecord) -> Document:
-    """One environment, its texts aside."""
+    """Describe one environment, without its texts."""
     return {
         "id": record.id,
         "name": record.name,
@@ -68,7 +68,7 @@ def environment_row(record: EnvironmentRecord) -> Document:
 
 
 def entry_row(entry: Entry) -> Document:
-    """One candidate, its texts aside."""
+    """Describe one candidate, without its texts."""
     novelty = entry.novelty
     return {
         "id": entry.id,

@@ -11,7 +11,7 @@ MOST_RELATIVES = 60
 
 
 def environments_document(view: RunView) -> Document:
-    """Every environment ever admitted, with how the solver did on it."""
+    """Describe every environment ever admitted, and how the solver did on it."""
     groups: dict[str, list[float]] = {}
     for use in view.uses():
         known = groups.setdefault(use.environment_id, [0, 0, 0.0, 0, 0.0])
@@ -30,7 +30,7 @@ def environments_document(view: RunView) -> Document:
 
 
 def environment_document(view: RunView, environment_id: str, *, whole: bool = False) -> Document | None:
-    """All about one environment; None if the run has no such environment."""
+    """Describe all about one environment; None if the run has no such environment."""
     records = {record.id: record for record in view.environments()}
     record = records.get(environment_id)
     if record is None:

@@ -11,7 +11,7 @@ EVENTS_AT_MOST = 500
 
 
 def configuration_document(view: RunView) -> Document:
-    """The resolved configuration by section, versions, and the meaning of every finding that the run has."""
+    """Describe the configuration by section, the versions, and the meaning of every finding that the run has."""
     return {
         "config": view.config,
         "versions": view.versions,
@@ -27,7 +27,7 @@ def configuration_document(view: RunView) -> Document:
 
 
 def events_document(view: RunView, before: int | None = None) -> Document:
-    """The newest events, or those before an event, newest first."""
+    """Describe the newest events, or those before an event, newest first."""
     rows = view.store.query(
         "SELECT id, at, step, kind, substr(data, 1, 2000) FROM events WHERE id < ? ORDER BY id DESC LIMIT ?",
         [before if before is not None else 1 << 62, EVENTS_AT_MOST],

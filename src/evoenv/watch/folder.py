@@ -79,7 +79,7 @@ class RunFolder:
 
 
 def changed_at(run: Path) -> float:
-    """When a run's database was last written, in seconds since 1970; 0 if it is gone."""
+    """Return when a run's database was last written, in seconds since 1970; 0 if it is gone."""
     times = [0.0]
     for suffix in ("", "-wal"):
         with suppress(OSError):
@@ -88,7 +88,7 @@ def changed_at(run: Path) -> float:
 
 
 def stamp(run: Path) -> str:
-    """A text that changes whenever the run's database does. Looks at files, opens nothing."""
+    """Return a text that changes whenever the run's database does. Looks at files, opens nothing."""
     parts: list[object] = []
     for suffix in ("", "-wal"):
         try:
@@ -101,7 +101,7 @@ def stamp(run: Path) -> str:
 
 
 def is_running(run: Path) -> bool:
-    """Whether a process holds the run for writing: the one that its lock file names still lives."""
+    """Say whether a process holds the run for writing: the one that its lock file names still lives."""
     try:
         process = int((run / LOCK_NAME).read_text(encoding="utf-8").strip() or "0")
         if process <= 0:

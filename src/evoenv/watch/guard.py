@@ -41,7 +41,7 @@ HEADERS = {
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address that is listened on can be reached from this machine alone."""
+    """Say whether an address that is listened on can be reached from this machine alone."""
     if host == "localhost":
         return True
     try:
@@ -51,7 +51,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(header: str) -> str:
-    """The name or address in a Host header, without the port, in lower case."""
+    """Return the name or address in a Host header, without the port, in lower case."""
     text = header.strip().lower()
     if text.startswith("["):
         return text[1:].partition("]")[0]

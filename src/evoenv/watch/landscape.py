@@ -20,7 +20,7 @@ PROMPT_AT_MOST = 240
 
 
 def map_document(view: RunView) -> Document:
-    """Every environment that was embedded, and as many candidates as fit, with two positions each."""
+    """Describe every environment that was embedded, and as many candidates as fit, with two positions each."""
     environments = view.store.query(
         "SELECT e.id, e.candidate_id, v.prompt, v.code FROM environments e JOIN vectors v ON v.environment_id = e.id "
         "ORDER BY e.position DESC LIMIT ?",
@@ -90,7 +90,7 @@ def _templates(view: RunView, candidate_ids: list[str]) -> dict[str, str]:
 
 
 def _template_of(view: RunView, environment_id: str) -> str:
-    """An original's own words: its class's docstring or template, as its source has them."""
+    """Return an original's own words: its class's docstring or template, as its source has them."""
     source = view.store.source(environment_id) or ""
     at = source.find('"""')
     return source[at + 3 : source.find('"""', at + 3)].strip()[:PROMPT_AT_MOST] if at >= 0 else ""

@@ -38,7 +38,7 @@ RECENT_STEPS = 5
 
 
 def overview_document(view: RunView, name: str, directory: Path, steps: Sequence[Step]) -> Document:
-    """All that the overview shows; `steps` are those of the run, as `view.steps()` reads them."""
+    """Describe all that the overview shows; `steps` are those of the run, as `view.steps()` reads them."""
     config, progress = view.config, view.progress()
     finished = [step for step in steps if step.finished]
     return {
@@ -69,7 +69,7 @@ def overview_document(view: RunView, name: str, directory: Path, steps: Sequence
 
 
 def now_document(view: RunView, directory: Path, progress: Progress, finished: Sequence[Step]) -> Document:
-    """Where the run is at this moment, and how long it may still take."""
+    """Describe where the run is at this moment, and how long it may still take."""
     began = _step_began(view, progress.step)
     elapsed = max(0.0, time.time() - began) if began is not None else None
     running = is_running(directory)
@@ -99,7 +99,7 @@ def now_document(view: RunView, directory: Path, progress: Progress, finished: S
 
 
 def _step_began(view: RunView, step: int) -> float | None:
-    """When the step before was done, or when the run was begun."""
+    """Return when the step before was done, or when the run was begun."""
     rows = view.store.query("SELECT at FROM stages WHERE step = ? AND stage = 'rotated'", [step - 1])
     return float(rows[0][0]) if rows else view.created
 

@@ -12,7 +12,7 @@ PIECES_AT_MOST = 20_000
 
 
 def groups_document(view: RunView, query: GroupQuery, *, offset: int, limit: int) -> Document:
-    """Some groups of a query, and how many it has in all."""
+    """Describe some groups of a query, and say how many it has in all."""
     rows = read_group_rows(view.store, query, offset=offset, limit=limit)
     names = {record.id: record.name for record in view.environments()} if rows else {}
     return {
@@ -23,7 +23,7 @@ def groups_document(view: RunView, query: GroupQuery, *, offset: int, limit: int
 
 
 def group_document(view: RunView, request_id: str, decoder: Decoder | None, *, whole: bool = False) -> Document | None:
-    """One group with its texts; None if the run has no such group."""
+    """Describe one group with its texts; None if the run has no such group."""
     training = view.config.get("training", {})
     standardise = training.get("advantage_std", True) and training.get("aggregation") != "dr-grpo"
     detail = read_group(view.store, request_id, standardise=standardise)

@@ -68,7 +68,7 @@ class Dashboard:
         self._files = {path: (asset(name), kind) for path, (name, kind) in FILES.items()}
 
     def app(self) -> Starlette:
-        """The routes, without the guard."""
+        """Build the routes, without the guard."""
         documents: dict[str, Callable[[Arguments], Document]] = {
             "runs": lambda _: self.reader.runs(),
             "overview": lambda given: self.reader.overview(given.run),
@@ -191,7 +191,7 @@ class Arguments:
         self._given = given
 
     def text(self, name: str) -> str | None:
-        """A text; None if it is not given or empty."""
+        """Return a text; None if it is not given or empty."""
         return self._given.get(name) or None
 
     def needed(self, name: str) -> str:
@@ -201,7 +201,7 @@ class Arguments:
         return value
 
     def number(self, name: str) -> int | None:
-        """A whole number from 0 on; None if it is not given."""
+        """Return a whole number from 0 on; None if it is not given."""
         value = self.text(name)
         if value is None:
             return None
@@ -273,7 +273,7 @@ def listen(host: str, port: int | None) -> socket.socket:
 
 
 def settings(dashboard: Dashboard, listening: socket.socket, token: str | None) -> uvicorn.Config:
-    """How the application is served: behind the guard, and without a log of addresses, which may hold the token."""
+    """Configure the server: behind the guard, and without a log of addresses, which may hold the token."""
     host, port = listening.getsockname()[:2]
     return uvicorn.Config(
         Guard(dashboard.app(), host=host, port=port, token=token),
