@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["tests.tiny_models"]
+pytest_plugins = ["tests.tiny_models", "tests.written_runs"]
 
 settings.register_profile("thorough", deadline=None)
 settings.register_profile("inner-loop", deadline=None, max_examples=25)

@@ -1,4 +1,4 @@
-"""Runs to report on, each built once: written straight into a store, or scripted through the real loop."""
+"""A run to report on, scripted through the real loop; `tests/written_runs.py` has those that are written straight."""
 
 from __future__ import annotations
 
@@ -8,23 +8,6 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "stages"))
-
-from report_support import hostile_run, large_run
-
-
-@pytest.fixture(scope="session")
-def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three steps of twenty candidates, every fate among them; nothing was executed."""
-    directory = tmp_path_factory.mktemp("small") / "run"
-    large_run(directory, 3, 20)
-    return directory
-
-
-@pytest.fixture(scope="session")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("hostile") / "run"
-    hostile_run(directory)
-    return directory
 
 
 @pytest.fixture(scope="session")

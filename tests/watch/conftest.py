@@ -1,4 +1,4 @@
-"""Runs to look at, and a real server in front of them."""
+"""A real server in front of a run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 
-from report_support import hostile_run, large_run
-
 if find_spec("starlette") is None or find_spec("uvicorn") is None:  # the extra `watch`: there is nothing to test
     collect_ignore_glob = ["test_*.py"]
 else:
@@ -23,21 +21,6 @@ else:
 @pytest.fixture
 def serve() -> Callable[..., Any]:
     return serving
-
-
-@pytest.fixture(scope="session")
-def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three steps of twenty candidates, every fate among them; nothing was executed."""
-    directory = tmp_path_factory.mktemp("watched") / "small"
-    large_run(directory, 3, 20)
-    return directory
-
-
-@pytest.fixture(scope="session")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("hostile") / "run"
-    hostile_run(directory)
-    return directory
 
 
 @pytest.fixture(scope="module")

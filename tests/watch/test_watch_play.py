@@ -10,7 +10,8 @@ import pytest
 from report_support import begin
 
 from evoenv.errors import EvoEnvError
-from evoenv.watch.playing import Allowance, TooOften
+from evoenv.sandbox.guest import codec
+from evoenv.watch.playing import Allowance, TooOften, reference_document
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,19 @@ def test_an_instance_is_drawn_and_answers_are_scored(played: Any) -> None:
         for answer in (text, f"so <answer>{text}</answer>", "certainly not", "")
     ]
     assert scores == [1.0, 1.0, 0.0, 0.0]
+
+
+def test_a_reference_is_shown_as_programs_are_given_values() -> None:
+    value = {(1, 2): {3, 1}, "a": (1, None, range(2))}
+    assert reference_document(codec.encode(value)) == {"(1, 2)": [1, 3], "a": [1, None, "range(0, 2)"]}
+    assert reference_document(codec.encode(float("inf"))) == "inf"
+    assert reference_document("text") == "text"
+
+
+def test_a_reference_that_would_take_long_to_decode_is_not_shown() -> None:
+    colliding = [number * (2**61 - 1) for number in range(2000)]
+    assert reference_document({"~": "set", "v": colliding}) == "(too large or damaged to be shown)"
+    assert reference_document({"~": "no such tag", "v": []}) == "(too large or damaged to be shown)"
 
 
 @pytest.mark.sandbox

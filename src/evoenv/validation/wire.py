@@ -35,8 +35,8 @@ def _parts(value: Any) -> int:
     return count
 
 
-def _is_encoded(value: Any) -> bool:
-    """Return whether a value decodes, and to something that can be written as text."""
+def is_encoded(value: Any) -> bool:
+    """Say whether a value is small enough to decode, and decodes to something that can be written as text."""
     if value is None or type(value) in (bool, float) or (type(value) is int and value.bit_length() < 64):
         return True
     if _parts(value) > MAX_ANSWER_PARTS:
@@ -54,7 +54,7 @@ def _is_instance(value: Any) -> bool:
         and len(value) == 4
         and type(value[0]) is str
         and len(value[0]) <= MAX_PROMPT
-        and _is_encoded(value[2])
+        and is_encoded(value[2])
         and type(value[3]) is bool
     )
 
@@ -65,7 +65,7 @@ def _is_perturbed(value: Any) -> bool:
         and len(value) == 2
         and type(value[0]) is str
         and len(value[0]) <= MAX_PROMPT
-        and _is_encoded(value[1])
+        and is_encoded(value[1])
     )
 
 

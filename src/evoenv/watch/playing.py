@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -11,8 +12,11 @@ from evoenv.assembly import limits_of, open_sandbox
 from evoenv.config import load_config
 from evoenv.environment.answers import extract_answer
 from evoenv.errors import ConfigError, EvoEnvError, InputError
+from evoenv.prompts.recompute import plain_value
+from evoenv.prompts.review import decoded
 from evoenv.records import Instance
 from evoenv.sandbox.host import EnvironmentWorker, Limits, Sandbox
+from evoenv.validation.wire import is_encoded
 from evoenv.watch.documents import Document, seed_text
 
 BURST = 20
@@ -113,7 +117,7 @@ def _played(worker: EnvironmentWorker, seed: int, difficulty: int, answer: str |
         "seed": seed_text(seed),
         "difficulty": difficulty,
         "prompt": instance.prompt,
-        "reference": plain_reference(instance.reference),
+        "reference": reference_document(instance.reference),
     }
     if answer is None:
         others = worker.instances(range(COUNTED_INSTANCES), difficulty)
@@ -131,14 +135,9 @@ def _played(worker: EnvironmentWorker, seed: int, difficulty: int, answer: str |
     }
 
 
-def plain_reference(encoded: Any) -> Any:
-    """Turn an encoded value into plain JSON: tags dropped, tuples and sets as lists."""
-    if isinstance(encoded, list):
-        return [plain_reference(item) for item in encoded]
-    if isinstance(encoded, dict):
-        if "~" in encoded:
-            if encoded["~"] in ("dict", "Counter", "OrderedDict", "defaultdict"):
-                return {str(plain_reference(key)): plain_reference(item) for key, item in encoded["v"]}
-            return plain_reference(encoded["v"])
-        return {key: plain_reference(item) for key, item in encoded.items()}
-    return encoded
+def reference_document(encoded: Any) -> Any:
+    """Turn the wire form of a reference answer into plain JSON, under the rules by which programs are given values."""
+    if not is_encoded(encoded):
+        return "(too large or damaged to be shown)"
+    value = plain_value(decoded(encoded))
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
