@@ -71,7 +71,7 @@ def open_sandbox(
 
 
 def limits_of(config: Config) -> Limits:
-    """What one call of an environment may take."""
+    """Return what one call of an environment may take."""
     return Limits(cpu_s=config.validation.call_cpu_seconds, memory_mb=config.validation.memory_mb)
 
 

@@ -391,7 +391,7 @@ def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_override(text: str) -> tuple[str, Any]:
-    """`training.kl=0.01` -> ("training.kl", 0.01). The value is TOML; a bare word is a string."""
+    """Read `training.kl=0.01` as ("training.kl", 0.01). The value is TOML; a bare word is a string."""
     key, separator, raw = text.partition("=")
     key = key.strip()
     if not separator:
@@ -401,7 +401,7 @@ def parse_override(text: str) -> tuple[str, Any]:
 
 
 def parse_value(raw: str) -> Any:
-    """TOML, or a bare word as text."""
+    """Read a value as TOML, or a bare word as text."""
     try:
         return tomllib.loads(f"value = {raw}")["value"]
     except tomllib.TOMLDecodeError:
@@ -435,6 +435,6 @@ def load_config(*layers: Path | Mapping[str, Any], overrides: Iterable[str] = ()
 
 
 def to_mapping(config: Config) -> dict[str, Any]:
-    """The resolved tree as plain values, ready for TOML or JSON."""
+    """Return the resolved tree as plain values, ready for TOML or JSON."""
     tree: dict[str, Any] = msgspec.to_builtins(config)
     return tree

@@ -48,7 +48,7 @@ EVOENV = Curriculum("evoenv", collect, groups, rotates=True)
 
 
 def evolve(run: Run, step: int, curriculum: Curriculum = EVOENV) -> StepSummary:
-    """Step t: from policy π_t and pools (P, S, C)_t to π_{t+1} and (P, S, C)_{t+1}.
+    """Take step t: from policy π_t and pools (P, S, C)_t to π_{t+1} and (P, S, C)_{t+1}.
 
     The other curricula (`evoenv.curricula`) go the same way: they collect something else and train on that.
     """

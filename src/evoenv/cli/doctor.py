@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Exit code 0 if model-written code can be confined and the preset, if one is named, may run here; else 1."""
+    """Print what was found; return 0 if model-written code can be confined and a preset that is named may run here."""
     if arguments.engine:
         return try_engine(arguments)
     report = examine()

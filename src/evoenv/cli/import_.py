@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def excluded_names(arguments: argparse.Namespace) -> set[str]:
-    """What the flags leave out, by name or id."""
+    """Read which environments the flags leave out, by name or id."""
     names = {name for path in arguments.exclude for name in read_excluded(path)}
     if arguments.held_out_of is not None:
         names.update(held_out_names(arguments.held_out_of))

@@ -90,7 +90,7 @@ def write(directory: Path, path: Path) -> int:
 
 
 def reachable(host: str) -> str:
-    """How a browser writes an address that is listened on; the machine's name for all addresses at once."""
+    """Write the host of an address as a browser does; the machine's name if all its addresses are listened on."""
     if host in ("0.0.0.0", "::"):
         return socket.gethostname()
     return f"[{host}]" if ":" in host else host

@@ -70,7 +70,7 @@ def figures_of(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> list[Figure
 
 
 def training_and_held_out(key: str, plan: ComparisonPlan, runs: Sequence[ComparedRun], axis: Axis) -> Figure:
-    """Training score beside held-out accuracy: a curriculum may raise the one and not the other."""
+    """Draw training score beside held-out accuracy: a curriculum may raise the one and not the other."""
     named = _by_curriculum(plan, runs)
     trained = {name: [_points(run, "train_score", axis, smooth=True) for run in own] for name, own in named}
     curves = [_curve(name, points, plan) for name, points in trained.items()]
@@ -85,7 +85,7 @@ def training_and_held_out(key: str, plan: ComparisonPlan, runs: Sequence[Compare
 
 
 def consistency(plan: ComparisonPlan, runs: Sequence[ComparedRun], axis: Axis) -> Figure | None:
-    """Of the environments that the oracle can read: how many ask for what they compute."""
+    """Draw how many of the environments that the oracle can read ask for what they compute."""
     own = [run for run in runs if run.column("l5_consistent")]
     if not own:
         return None
@@ -101,7 +101,7 @@ def consistency(plan: ComparisonPlan, runs: Sequence[ComparedRun], axis: Axis) -
 
 
 def funnel(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> Figure | None:
-    """How far candidates come, in the first and in the last tenth of the run."""
+    """Draw how far candidates come, in the first and in the last tenth of the run."""
     own = [run for run in runs if run.column("candidates")]
     if not own:
         return None
@@ -118,7 +118,7 @@ def funnel(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> Figure | None:
 
 
 def funnel_by_step(plan: ComparisonPlan, runs: Sequence[ComparedRun], axis: Axis) -> Figure | None:
-    """How many candidates of a step pass which test."""
+    """Draw how many candidates of a step pass which test."""
     own = [run for run in runs if run.column("candidates")]
     if not own:
         return None
@@ -135,7 +135,7 @@ def funnel_by_step(plan: ComparisonPlan, runs: Sequence[ComparedRun], axis: Axis
 
 
 def _tests(plan: ComparisonPlan, curriculum: str) -> list[str]:
-    """The columns of the funnel without a review that the curriculum's runs leave out: its bar would repeat L5's."""
+    """List the funnel's columns, without the review if the curriculum's runs have none: its bar would repeat L5's."""
     reviewed = any(config_of(run).review.enabled for run in plan.runs if run.curriculum == curriculum)
     return [column for column in FUNNEL if column != "reviewed" or reviewed]
 
@@ -149,7 +149,7 @@ def _simple(
     *,
     share: bool = False,
 ) -> Figure | None:
-    """A panel per column, a curve per curriculum that has it; None if nobody has any."""
+    """Draw a panel per column, with a curve per curriculum that has it; None if none has any."""
     panels: list[Panel] = []
     for title, column in columns.items():
         named = _by_curriculum(plan, [run for run in runs if run.column(column)])
@@ -169,7 +169,7 @@ def _points(run: ComparedRun, column: str, axis: Axis, *, smooth: bool = False) 
 
 
 def moving_mean(values: Floats, window: int | None = None) -> Floats:
-    """Each value with those around it, `window` wide (a twentieth by default); fewer at the ends."""
+    """Average each value with those around it, over `window` (a twentieth by default); over fewer at the ends."""
     half = (max(1, len(values) // 20) if window is None else window) // 2
     sums = np.concatenate(([0.0], np.cumsum(values)))
     index = np.arange(len(values))
@@ -179,7 +179,7 @@ def moving_mean(values: Floats, window: int | None = None) -> Floats:
 
 
 def _consistent_share(run: ComparedRun, group: str, axis: Axis) -> Points:
-    """Consistent of readable, each summed over a moving window: single steps admit too few to make a share."""
+    """Compute the consistent share of the readable over a moving window: single steps admit too few."""
     rows = [row for row in run.rows if row.get(f"{group}_consistent") is not None]
     good = np.array([row[f"{group}_consistent"] for row in rows], dtype=np.float64)
     bad = np.array([row[f"{group}_inconsistent"] for row in rows], dtype=np.float64)
@@ -192,7 +192,7 @@ def _consistent_share(run: ComparedRun, group: str, axis: Axis) -> Points:
 
 
 def _funnel_shares(run: ComparedRun, part: slice, tests: Sequence[str]) -> Floats:
-    """Sums along the funnel over the first or last tenth of the steps, as shares of the candidates."""
+    """Sum along the funnel over the first or last tenth of the steps, as shares of the candidates."""
     rows = [row for row in run.rows if row.get("candidates")]
     size = max(1, len(rows) // 10)
     chosen = rows[:size] if part.start == 0 else rows[-size:]
@@ -202,7 +202,7 @@ def _funnel_shares(run: ComparedRun, part: slice, tests: Sequence[str]) -> Float
 
 
 def combine(points: Sequence[Points]) -> tuple[Floats, Floats, Floats, Floats]:
-    """Position, mean, lowest and highest over seeds, as far as all seeds reach.
+    """Return position, mean, lowest and highest over seeds, as far as all seeds reach.
 
     Where seeds were measured at the same positions (steps), at those; else (tokens) at points in between.
     """
@@ -238,12 +238,12 @@ def _lines(title: str, label: str, axis: Axis, curves: Iterable[Series], *, shar
 
 
 def _look(index: int) -> tuple[str, str]:
-    """A colour and a dash: lines are not told apart by colour alone."""
+    """Choose a colour and a dash: lines are not told apart by colour alone."""
     return COLOURS[index % len(COLOURS)], DASHES[index // 2 % len(DASHES)]
 
 
 def _curve(name: str, points: Sequence[Points], plan: ComparisonPlan) -> Series:
-    """The curve of a curriculum: it looks the same in every figure."""
+    """Draw the curve of a curriculum; it looks the same in every figure."""
     trained = [item for item in plan.curricula if item != BASELINE]
     return _series(name, points, *(_look(trained.index(name)) if name in trained else ("grey", "")))
 
@@ -254,7 +254,7 @@ def _series(name: str, points: Sequence[Points], colour: str, dash: str = "") ->
 
 
 def _level(points: Sequence[Points], others: Sequence[Series]) -> Series:
-    """The untrained model: one level over all that the others cover."""
+    """Draw the untrained model as one level over all that the others cover."""
     level = float(np.mean([values[0] for _, values in points]))
     covered = sorted({x for series in others for x in series.x}) or [0.0]
     return Series(BASELINE, [level] * len(covered), "grey", "4 4", x=covered)

@@ -28,7 +28,7 @@ class Watcher(Protocol):
     def began(self, run: RunPlan) -> None: ...
 
     def progress(self, run: RunPlan, facts: dict[str, Any]) -> None:
-        """Where a run is: step, tokens, score; or an accuracy on a suite."""
+        """Hear where a run is: step, tokens, score; or an accuracy on a suite."""
 
     def ended(self, run: RunPlan, error: str | None) -> None: ...
 
@@ -129,7 +129,7 @@ def _start(directory: Path, run: RunPlan, jobs: int, news: queue.Queue[tuple[str
 
 
 def _environment(jobs: int) -> dict[str, str]:
-    """The parent's, with the package in reach; several runs at a time share the cores instead of fighting for them."""
+    """Return the parent's variables with the package on the path; several runs at a time share the cores."""
     package = str(Path(evoenv.__file__).parents[1])
     paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
@@ -140,7 +140,7 @@ def _environment(jobs: int) -> dict[str, str]:
 
 
 def _end(directory: Path, plan: ComparisonPlan, child: _Child) -> str | None:
-    """Why a run failed, or None where it is whole."""
+    """Wait for the process; return why the run failed, or None if it is whole."""
     code = child.process.wait()
     for stream in (child.process.stdin, child.process.stdout):
         if stream is not None:

@@ -116,7 +116,7 @@ class ComparisonPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """`a,b,c` as names of curricula."""
+    """Read `a,b,c` as names of curricula."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in VARIANTS:
@@ -129,7 +129,7 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def parse_numbers(text: str, flag: str) -> tuple[int, ...]:
-    """`0,1,2` as different numbers, none negative."""
+    """Read `0,1,2` as different numbers, none negative."""
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError:
@@ -172,7 +172,7 @@ def _check_setting(setting: str, written: str) -> None:
 
 
 def run_settings(curriculum: str, seed: int, steps: int, tokens: int) -> list[str]:
-    """The settings that make one run of a comparison, as overrides."""
+    """Return the settings that make one run of a comparison, as overrides."""
     return [*VARIANTS[curriculum], f"run.seed={seed}", f"run.steps={steps or UNBOUNDED_STEPS}", f"run.tokens={tokens}"]
 
 
@@ -227,7 +227,7 @@ def make_plan(
 
 
 def read_plan(directory: Path) -> ComparisonPlan | None:
-    """The plan in `directory`, or None where there is none yet."""
+    """Read the plan in `directory`; None if there is none yet."""
     try:
         raw = (directory / PLAN).read_bytes()
     except FileNotFoundError:
@@ -241,7 +241,7 @@ def read_plan(directory: Path) -> ComparisonPlan | None:
 
 
 def continued(directory: Path, plan: ComparisonPlan) -> ComparisonPlan:
-    """The plan with the runs that `directory` has from before; refused where it would not continue those."""
+    """Add the runs that `directory` has from before to the plan; raise InputError if it would not continue those."""
     before = read_plan(directory)
     if before is None:
         _check_empty(directory)
@@ -265,7 +265,7 @@ def _check_empty(directory: Path) -> None:
 
 
 def _check_continues(directory: Path, before: ComparisonPlan, plan: ComparisonPlan) -> None:
-    """More curricula, seeds, steps or tokens may be asked for; all that is measured must stay as it was."""
+    """Refuse a change of what is measured; more curricula, seeds, steps or tokens may be asked for."""
     changed = [name for name in ("model", "eval_every", "evaluation") if getattr(before, name) != getattr(plan, name)]
     if bool(before.steps) != bool(plan.steps):
         changed.append("the kind of budget")
@@ -293,7 +293,7 @@ def _differences(one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mappi
 
 
 def _with_earlier_runs(before: ComparisonPlan, plan: ComparisonPlan) -> ComparisonPlan:
-    """Runs that were asked for before stay in the table, under the budget asked for now."""
+    """Keep the runs that were asked for before in the plan, under the budget asked for now."""
     named = {run.name for run in plan.runs}
     kept = []
     for run in before.runs:
@@ -320,7 +320,7 @@ def run_directory(directory: Path, run: RunPlan) -> Path:
 
 
 def is_done(directory: Path, plan: ComparisonPlan, run: RunPlan) -> bool:
-    """Whether the run has reached the plan's budget and left its series."""
+    """Say whether the run has reached the plan's budget and left its series."""
     try:
         state = msgspec.json.decode((run_directory(directory, run) / DONE).read_bytes())
     except (OSError, msgspec.DecodeError):
@@ -329,5 +329,5 @@ def is_done(directory: Path, plan: ComparisonPlan, run: RunPlan) -> bool:
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Whole or not at all."""
+    """Write a JSON file, whole or not at all."""
     write_bytes(path, msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")

@@ -53,12 +53,12 @@ class ComparedRun:
     rows: tuple[Row, ...]
 
     def column(self, name: str) -> list[tuple[Row, float]]:
-        """The rows that have a value, with it."""
+        """Return the rows that have a value in this column, each with the value."""
         return [(row, float(row[name])) for row in self.rows if row.get(name) is not None]
 
 
 def series(store: Store, instances: Instances | None = None) -> list[Row]:
-    """One row per finished step, and row 0 for the model before training.
+    """Make one row per finished step, and row 0 for the model before training.
 
     `tokens` is all that was sampled and trained on up to and with the step. Evaluations cost nothing here: they are
     the same for all. With `instances`, sources that the oracle cannot read are also tried by running what their words
@@ -97,7 +97,7 @@ def _verdicts(view: RunView, step: int, oracle: Oracle) -> Row:
 
 
 def to_csv(runs: Iterable[ComparedRun], *, named: bool = False) -> str:
-    """Rows of one run or, `named`, of several with curriculum and seed in front; empty if there is no value."""
+    """Write the rows of one run or, if `named`, of several with curriculum and seed in front; missing is empty."""
     runs = list(runs)
     suites = sorted({key for run in runs for row in run.rows for key in row if key.startswith(ACCURACY)})
     columns = [*(("curriculum", "seed") if named else ()), *COLUMNS, *suites]
@@ -112,7 +112,7 @@ def to_csv(runs: Iterable[ComparedRun], *, named: bool = False) -> str:
 
 
 def from_csv(curriculum: str, seed: int, text: str) -> ComparedRun:
-    """The rows that `to_csv` wrote, numbers as numbers."""
+    """Read the rows that `to_csv` wrote, numbers as numbers."""
     rows = []
     for row in csv.DictReader(io.StringIO(text)):
         rows.append({key: _number(value) for key, value in row.items() if value})
@@ -120,7 +120,7 @@ def from_csv(curriculum: str, seed: int, text: str) -> ComparedRun:
 
 
 def read_runs(directory: Path, plan: ComparisonPlan) -> list[ComparedRun]:
-    """The series of every finished run, in the order of the plan."""
+    """Read the series of every finished run, in the order of the plan."""
     runs = []
     for run in plan.runs:
         if is_done(directory, plan, run):

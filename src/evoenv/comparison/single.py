@@ -69,7 +69,7 @@ def _open_store(place: Path, config: Config) -> Store:
 
 
 def _train(session: _Session, stack: ExitStack) -> None:
-    """Step by step to the budget. An evaluation that is due is made before the next step begins."""
+    """Train step by step to the budget. An evaluation that is due is made before the next step begins."""
     store, config, every = session.store, session.config, session.plan.eval_every
     if is_finished(store, config) and session.is_evaluated(store.last_step()):
         return
@@ -112,7 +112,7 @@ class _Session:
         return self.sandbox_with(self.config.validation.modules)
 
     def sandbox_with(self, modules: Sequence[str]) -> Sandbox:
-        """A sandbox that trusts exactly these modules: what a suite may import does not depend on its company."""
+        """Open a sandbox that trusts exactly these modules: what a suite may import does not depend on other suites."""
         key = tuple(sorted(modules))
         if key not in self._sandboxes:
             cores = int(os.environ.get("EVOENV_SANDBOX_WORKERS", "0")) or None
@@ -136,7 +136,7 @@ class _Session:
         return known >= set(self.plan.evaluation.suites)
 
     def evaluate_at(self, step: int) -> None:
-        """Held-out accuracies of the policy as `step` left it, into the run's store and a small file each."""
+        """Evaluate the policy as `step` left it on every suite; write to the run's store and a small file each."""
         known = {item.suite for item in self.store.evaluations() if item.step == step}
         for index, name in enumerate(self.plan.evaluation.suites):
             if name not in known:
@@ -149,7 +149,7 @@ class _Session:
                 tell(step=step, tokens=tokens_spent(self.store), accuracy=found["accuracy"], suite=name)
 
     def _start(self, index: int) -> dict[str, Any]:
-        """The model before training is the same for all curricula and seeds: it is evaluated once for all of them."""
+        """Evaluate the model before training, once for all curricula and seeds, which have it in common."""
         path = self.directory / START / f"suite{index}.json"
         if not path.is_file():
             write_json(path, summary_of(self._evaluate(index)))
@@ -170,7 +170,7 @@ class _Session:
 
 
 def summary_of(evaluation: Evaluation) -> dict[str, Any]:
-    """What is kept of an evaluation: the numbers in all and by environment, not every response."""
+    """Return what is kept of an evaluation: the numbers in all and by environment, not every response."""
     if not evaluation.accuracy.n:
         reason = evaluation.bad[0].reason if evaluation.bad else "it is empty"
         raise InputError(f"the suite {evaluation.suite} has no problem that can be posed: {reason}; choose another")
@@ -197,7 +197,7 @@ def summary_of(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def tell(**facts: Any) -> None:
-    """One JSON line for the parent."""
+    """Print one JSON line for the parent."""
     print(json.dumps(facts), flush=True)
 
 

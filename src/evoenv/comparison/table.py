@@ -51,7 +51,7 @@ class Mean:
 
 
 def mean_of(values: Sequence[float]) -> Mean:
-    """Student's interval: seeds are few, and a normal one would be far too narrow."""
+    """Compute the mean and Student's interval: seeds are few, and a normal one would be far too narrow."""
     count = len(values)
     mean = math.fsum(values) / count
     if count < 2:
@@ -88,19 +88,19 @@ class Line:
 
 
 def lines_of(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> list[Line]:
-    """The table, suite by suite, curricula in the order in which they were asked for."""
+    """Make the lines of the table, suite by suite, curricula in the order in which they were asked for."""
     return [line for suite in plan.evaluation.suites for line in _lines(plan, runs, suite, [ACCURACY + suite])]
 
 
 def averages_of(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> list[Line]:
-    """The mean over all suites, each with the same weight; nothing if there is one suite alone."""
+    """Make the lines of the mean over all suites, each with the same weight; none if there is one suite alone."""
     if len(plan.evaluation.suites) < 2:
         return []
     return _lines(plan, runs, AVERAGE, [ACCURACY + suite for suite in plan.evaluation.suites])
 
 
 def _lines(plan: ComparisonPlan, runs: Sequence[ComparedRun], label: str, columns: Sequence[str]) -> list[Line]:
-    """One line for every curriculum, on the mean of `columns`."""
+    """Make one line for every curriculum, on the mean of `columns`."""
     accuracies = {(run.curriculum, run.seed): values for run in runs if (values := _accuracies(run, columns))}
     lines = []
     for name in plan.curricula:
@@ -111,7 +111,7 @@ def _lines(plan: ComparisonPlan, runs: Sequence[ComparedRun], label: str, column
 
 
 def _accuracies(run: ComparedRun, columns: Sequence[str]) -> list[float]:
-    """The mean of several columns at every step that has all of them."""
+    """Average several columns at every step that has all of them."""
     means = []
     for row in run.rows:
         values = [float(row[column]) for column in columns if row.get(column) is not None]
@@ -160,7 +160,7 @@ def to_markdown(
     start: Mapping[str, tuple[float, float, float]],
     averages: Sequence[Line] = (),
 ) -> str:
-    """The table as a page; `start` is the untrained model's accuracy with its own interval, by suite."""
+    """Write the table as a page; `start` is the untrained model's accuracy with its own interval, by suite."""
     settings = plan.evaluation
     parts = [f"Model {plan.model}, {plan.budget} per run.", ""]
     if plan.own_settings:
@@ -195,7 +195,7 @@ def to_markdown(
 
 
 def _side_by_side(suites: Sequence[str], lines: Sequence[Line], averages: Sequence[Line]) -> list[str]:
-    """The paper's form of the table: a row for each curriculum, a column for each suite, their mean and its gain."""
+    """Write the table as the paper does: a row for each curriculum; suites, their mean and its gain as columns."""
     if not averages:
         return []
     finals = {(line.curriculum, line.suite): line.final for line in lines}
@@ -216,18 +216,18 @@ def _side_by_side(suites: Sequence[str], lines: Sequence[Line], averages: Sequen
 
 
 def points(value: Mean) -> str:
-    """`31.2 ± 4.0`: points of a hundred, without the sign of percent."""
+    """Write a mean in points of a hundred without the sign of percent: `31.2 ± 4.0`."""
     return f"{100 * value.mean:.1f}" if not value.half else f"{100 * value.mean:.1f} ± {100 * value.half:.1f}"
 
 
 def share(value: Mean, *, signed: bool = False) -> str:
-    """`31.2% ± 4.0`: points of a hundred."""
+    """Write a mean in percent: `31.2% ± 4.0`."""
     shown = f"{100 * value.mean:+.1f}" if signed else f"{100 * value.mean:.1f}%"
     return shown if value.half is None else f"{shown} ± {100 * value.half:.1f}"
 
 
 def to_csv(lines: Sequence[Line]) -> str:
-    """Every number of the table, as shares of one."""
+    """Write every number of the table, as shares of one."""
     names = ("steps", "tokens", "start", "final", "difference", "best", "training")
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -249,7 +249,7 @@ def to_csv(lines: Sequence[Line]) -> str:
 
 
 def read_start(directory: Path, plan: ComparisonPlan) -> dict[str, tuple[float, float, float]]:
-    """Accuracy of the model before training, with its interval, by suite."""
+    """Read the accuracy of the model before training, with its interval, by suite."""
     accuracies = {}
     for index, suite in enumerate(plan.evaluation.suites):
         path = directory / START / f"suite{index}.json"
@@ -260,7 +260,10 @@ def read_start(directory: Path, plan: ComparisonPlan) -> dict[str, tuple[float, 
 
 
 def write_results(directory: Path, plan: ComparisonPlan) -> dict[str, Any]:
-    """`table.md`, `table.csv`, `results.json`, `series.csv`, `compare.png` and `figures/`; the JSON document."""
+    """Write the table, the series and the figures into `directory`; return the JSON document.
+
+    The files are `table.md`, `table.csv`, `results.json`, `series.csv`, `compare.png` and `figures/`.
+    """
     runs = read_runs(directory, plan)
     lines, averages = lines_of(plan, runs), averages_of(plan, runs)
     start = read_start(directory, plan)

@@ -17,7 +17,7 @@ class CheckpointFolder:
     """The checkpoint directory of one policy: a folder `step-00003` for the version after three updates."""
 
     def __init__(self, directory: Path | None) -> None:
-        """`directory`: None for a policy that will never save or load."""
+        """Name the folder; `directory` is None for a policy that will never save or load."""
         self.directory = directory
 
     @staticmethod
@@ -25,7 +25,7 @@ class CheckpointFolder:
         return f"step-{version:05d}"
 
     def path(self, reference: str) -> Path:
-        """Where a checkpoint is, or will be."""
+        """Return where a checkpoint is, or will be."""
         directory = self._required()
         if not _REFERENCE.fullmatch(reference):
             raise PolicyError(f"{reference!r} is no reference to a checkpoint; expected one like 'step-00003'")
@@ -40,7 +40,7 @@ class CheckpointFolder:
         shutil.rmtree(self.path(reference), ignore_errors=True)
 
     def saved(self) -> list[str]:
-        """References of the checkpoints in the folder, oldest first."""
+        """List the references of the checkpoints in the folder, oldest first."""
         directory = self._required()
         names = (
             [path.name for path in directory.iterdir() if _REFERENCE.fullmatch(path.name)] if directory.is_dir() else []

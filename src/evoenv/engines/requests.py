@@ -30,7 +30,7 @@ def check_submission(session: Sampling, policy: Policy, requests: Sequence[Reque
 
 
 def wanted_indices(request: Request) -> Sequence[int]:
-    """The samples to draw: all of them, or those that a run stopped half-way still lacks."""
+    """List the samples to draw: all of them, or those that a run stopped half-way still lacks."""
     return request.wanted or range(request.count)
 
 

@@ -53,7 +53,7 @@ class ScriptedPolicy(Policy):
         trainable: bool = True,
         checkpoints: Path | None = None,
     ) -> None:
-        """`checkpoints` is the directory for what is saved; a policy without one keeps it in memory."""
+        """Check the script; `checkpoints` is the directory for what is saved, without which it is kept in memory."""
         if not callable(script) and (unknown := set(script) - set(get_args(Role))):
             raise InputError(f"scripted policy: unknown roles {sorted(unknown)}; expected {', '.join(get_args(Role))}")
         self._script = script
@@ -77,7 +77,7 @@ class ScriptedPolicy(Policy):
     def from_transcript(
         cls, path: Path, *, faults: Sequence[Fault] = (), checkpoints: Path | None = None
     ) -> ScriptedPolicy:
-        """Answers by (request id, index) from a JSONL file; asking for anything else is an error."""
+        """Answer by (request id, index) from a JSONL file; asking for anything else is an error."""
         texts: dict[tuple[str, int], str] = {}
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
@@ -157,7 +157,7 @@ class ScriptedPolicy(Policy):
         }
 
     def save(self) -> str:
-        """One JSON file, written aside and renamed; a kill fault strikes between the two."""
+        """Write one JSON file, aside and then renamed; a kill fault strikes between the two."""
         reference = CheckpointFolder.reference(self.step)
         state = json.dumps({"step": self.step, "digest": self.digest, "cursors": self._cursors})
         if self.checkpoints is None:
@@ -208,7 +208,7 @@ class ScriptedPolicy(Policy):
         return CheckpointFolder(self.checkpoints)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: nothing is held open."""
 
     def _count(self, on: Literal["sample", "update", "save"]) -> None:
         call = self._calls[on]
@@ -255,7 +255,7 @@ class ScriptedSampling(Sampling):
 
 
 def _sample(request: Request, index: int, text: str, version: int) -> Sample:
-    """As if from a byte-level model that finds all bytes equally likely; cut at `max_tokens` and stop strings."""
+    """Make the sample of a byte-level model that finds all bytes equally likely; limit and stop strings cut it."""
     finish_reason: FinishReason = "stop"
     cuts = [at for stop in request.stop if (at := text.find(stop)) >= 0]
     text = text[: min(cuts)] if cuts else text

@@ -88,7 +88,7 @@ class SelfCheck:
         return f"{tokens} tokens, {tokens / (time.perf_counter() - began):.0f} a second"
 
     def _sample_again(self) -> str:
-        """The same seeds: equal samples are promised on a CPU only, so this is told and not judged."""
+        """Sample with the same seeds. Equal samples are promised on a CPU only, so this is told and not judged."""
         same = sum(one.text == other.text for one, other in zip(self._samples, self._draw(), strict=True))
         return f"{same} of {len(self._samples)} samples are the same with the same seeds"
 
@@ -110,7 +110,7 @@ class SelfCheck:
         return self._learn()
 
     def _new_weights(self) -> str:
-        """Samples of the updated weights must have the trainer's log-probabilities: then they have arrived."""
+        """Check that samples of the updated weights have the trainer's log-probabilities: then they have arrived."""
         self._samples = self._draw()
         return self._learn()
 
@@ -159,7 +159,7 @@ def _requests() -> list[Request]:
 
 
 def _batch(samples: list[Sample], config: Config, update: int) -> Batch:
-    """Half of each group is rewarded: what is learnt does not matter here."""
+    """Make a batch in which half of each group is rewarded: what is learnt does not matter here."""
     groups = []
     for request in _requests():
         own = tuple(sample for sample in samples if sample.request_id == request.id)

@@ -103,13 +103,13 @@ def class_names(source: str) -> list[str]:
 
 
 def names_of(source: str, *others: str) -> set[str]:
-    """By what an environment may be named in a list: its id, its classes, with and without RLVE's suffix, `others`."""
+    """List what an environment may be called: its id, its classes with and without RLVE's suffix, and `others`."""
     classes = class_names(source)
     return {environment_id(source), *others, *classes, *(name.removesuffix(CLASS_SUFFIX) for name in classes)}
 
 
 def identities_of(source: str, controller: str | None = None) -> set[str]:
-    """By what two texts are known to be one environment.
+    """Return the texts by which two sources are known to be one environment.
 
     Their content, with and without the controller that an import joins to it; for RLVE-Gym also the name of the class,
     since two checkouts may differ in details.

@@ -174,14 +174,14 @@ class OpenBenchmark:
 
 
 def _grade_choice(problem: BenchmarkProblem, answer: str) -> Verdict:
-    """By the letter; else by the text of an option, where exactly one has it."""
+    """Grade by the letter; else by the text of an option, if exactly one has it."""
     (right,) = problem.answers
     letter = chosen_option(answer, problem.choices)
     return Verdict(float(letter == right), format_ok=letter is not None, answer=answer[:KEPT_REFERENCE])
 
 
 def chosen_option(answer: str, choices: Sequence[str]) -> str | None:
-    """The letter that an answer names: alone (`B`, `(b)`), before its option (`B) 5 m`), or by the option's text."""
+    """Read the letter that an answer names: alone (`B`, `(b)`), before its option (`B) 5 m`), or by its text."""
     letters = LETTERS[: len(choices)]
     letter = letter_of(answer) or letter_of(answer.upper())
     if letter is not None and letter in letters:
@@ -232,7 +232,7 @@ def benchmark_suite(
     seed: int = 0,
     allow_degraded: bool = False,
 ) -> BenchmarkSuite:
-    """The problems of a JSONL file, the first `limit` of them. `auto` goes by what a line has."""
+    """Read the problems of a JSONL file, the first `limit` of them. `auto` goes by what a line has."""
     if limit is not None and limit < 1:
         raise InputError(f"the limit is {limit}; expected 1 or more problems")
     problems: list[BenchmarkProblem] = []

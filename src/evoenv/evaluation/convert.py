@@ -42,7 +42,7 @@ class _Unfit(Exception):
 def convert(
     paths: Sequence[Path], *, seed: int = 0, since: str | None = None, until: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Our form of every row of the files. `since` and `until` (ISO dates, inclusive) choose by `contest_date`."""
+    """Convert every row of the files. `since` and `until` (ISO dates, inclusive) choose by `contest_date`."""
     seen: set[str] = set()
     for path in paths:
         for number, row in enumerate(read_rows(path), 1):
@@ -66,7 +66,7 @@ def convert(
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a jsonl, json, csv or parquet file."""
+    """Read the rows of a jsonl, json, csv or parquet file."""
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path}: unknown kind of file; expected {', '.join(SUFFIXES)}")
     try:
@@ -143,7 +143,7 @@ def _entry(row: Row, identity: str, seed: int) -> dict[str, Any]:
 
 
 def _text(answer: Any) -> str:
-    """An answer as text: some files keep integers as floats, some put a list of one around it."""
+    """Write an answer as text: some files keep integers as floats, some put a list of one around it."""
     if isinstance(answer, list) and len(answer) == 1:
         answer = answer[0]
     if isinstance(answer, float) and answer.is_integer():
@@ -206,7 +206,7 @@ def _cases(row: Row, field: str) -> list[Any]:
 
 
 def _unpacked(text: str, field: str) -> str:
-    """base64 around zlib around a pickled JSON text."""
+    """Unpack base64 around zlib around a pickled JSON text."""
     try:
         value = _TextOnly(io.BytesIO(zlib.decompress(base64.b64decode(text, validate=True)))).load()
     except (binascii.Error, zlib.error, pickle.UnpicklingError, EOFError, ValueError, IndexError) as error:

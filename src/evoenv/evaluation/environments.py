@@ -170,7 +170,7 @@ def environment_suite(
     programs: int | None = None,
     per_family: int | None = None,
 ) -> EnvironmentSuite:
-    """The suite of the environments that `text` names; `evoenv.environment.sets` has the grammar.
+    """Make the suite of the environments that `text` names; `evoenv.environment.sets` has the grammar.
 
     Of the corpus: `programs` of them in all, or `per_family` of every family (one, if neither is given). They are
     composed from `seed`, apart from those that a warm start with the same number learns from.
@@ -190,7 +190,7 @@ def environment_suite(
 
 
 def _part(part: CorpusPart, seed: int, programs: int | None, per_family: int | None) -> CorpusPart:
-    """The part of the corpus with the seed of the evaluation and as many different programs as asked for."""
+    """Give the part of the corpus the seed of the evaluation and as many different programs as asked for."""
     for name, count in (("programs", programs), ("per_family", per_family)):
         if count is not None and count < 1:
             raise InputError(f"{name} is {count}; expected 1 or more corpus programs")

@@ -136,7 +136,7 @@ def evaluate(
     progress: Callable[[int, int], None] | None = None,
     model: Mapping[str, Any] | str | None = None,
 ) -> Evaluation:
-    """`samples` responses to every problem, graded.
+    """Ask for `samples` responses to every problem and grade them.
 
     With `results`, every graded sample is kept in that file; what is in it already is not sampled again, and a file of
     another model (as named by `model`), suite or sampling is refused. More samples may be asked for later.
@@ -252,7 +252,7 @@ def summarise(
     *,
     sampled: int = 0,
 ) -> Evaluation:
-    """Numbers from scored samples; every problem has `samples` of them."""
+    """Compute the numbers of scored samples; every problem has `samples` of them."""
     found = {problem.id: [kept[problem.id, index] for index in range(samples)] for problem in problems}
     items = tuple(_item(problem, found[problem.id]) for problem in problems)
     every = [result for results in found.values() for result in results]

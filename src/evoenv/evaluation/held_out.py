@@ -169,7 +169,7 @@ class OpenHeldOut:
 
 
 def _given(source: str, own: str) -> str:
-    """A source whose environment takes its instances as they are."""
+    """Return a source whose environment takes its instances as they are."""
     others = [name for name in class_names(source) if name != own]
     return source + GIVEN.format(own=own, threshold=THRESHOLD, others=others)
 

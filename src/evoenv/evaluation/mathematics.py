@@ -118,7 +118,7 @@ def require_math_verify() -> None:
 
 
 def normalised(text: str) -> str:
-    """Without what never matters: dollars around it, spaces, a final full stop, sizes of brackets."""
+    """Strip what never matters: dollars around it, spaces, a final full stop, sizes of brackets."""
     text = without_currency(text).lstrip("$ \t\n").rstrip("$. \t\n")
     text = text.replace("\\left", "").replace("\\right", "").replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
     return _SPACES.sub("", text)
@@ -129,13 +129,13 @@ def without_currency(text: str) -> str:
 
 
 def letter_of(text: str) -> str | None:
-    """The letter of an option, where the text is nothing but one: `B`, `(B)`, `B.`, `\\text{B}`."""
+    """Read the letter of an option, if the text is nothing but one: `B`, `(B)`, `B.`, `\\text{B}`."""
     found = _LETTER.fullmatch(text.strip().strip("$").strip())
     return found[1] if found else None
 
 
 def nesting(text: str) -> int:
-    """The deepest nesting of brackets of any kind."""
+    """Return the deepest nesting of brackets of any kind."""
     depth = deepest = 0
     for char in text:
         if char in "([{":

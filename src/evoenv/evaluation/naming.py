@@ -28,7 +28,7 @@ def find_suite(
     allow_degraded: bool = False,
     grades: bool = True,
 ) -> EnvironmentSuite | BenchmarkSuite | HeldOutSuite:
-    """A JSONL file of problems (`math:FILE`, `choice:FILE`, `program:FILE`, or FILE.jsonl), else environments.
+    """Open a JSONL file of problems (`math:FILE`, `choice:FILE`, `program:FILE`, FILE.jsonl), else environments.
 
     What a grader needs is asked for here, before anybody is evaluated.
     """
@@ -59,7 +59,7 @@ def find_suite(
 
 
 def results_name(text: str) -> str:
-    """A suite's words as the name of a file; a path keeps its last part and gets a digest of the whole."""
+    """Turn a suite's words into the name of a file; a path keeps its last part and gets a digest of the whole."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text.rstrip("/").rpartition("/")[2]).strip("-.")[:60]
     if re.fullmatch(r"seeds|corpus:[a-z-]+", text):
         return text.replace(":", "-")

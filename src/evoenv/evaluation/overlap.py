@@ -13,7 +13,7 @@ NAMES_SHOWN = 8
 
 
 def environments_of(suite: Suite) -> Sequence[SuiteEnvironment]:
-    """The environments that a suite asks; none if it is a file of problems."""
+    """Return the environments that a suite asks; none if it is a file of problems."""
     return suite.environments if isinstance(suite, EnvironmentSuite | HeldOutSuite) else ()
 
 
@@ -27,12 +27,12 @@ def shared_names(suite: Suite, trained: Collection[str]) -> list[str]:
 
 
 def identities(sources: Iterable[str]) -> set[str]:
-    """All that identifies some environments."""
+    """Return all that identifies some environments."""
     return {identity for source in sources for identity in identities_of(source)}
 
 
 def in_words(shared: Mapping[str, Sequence[str]]) -> str:
-    """`2 environments of the suite seeds (Bridge, Sorting)`, for every suite that shares some."""
+    """Write `2 environments of the suite seeds (Bridge, Sorting)`, for every suite that shares some."""
     parts = []
     for suite, names in shared.items():
         more = f", … and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""

@@ -57,7 +57,7 @@ class ProgramGrader:
     def judge(
         self, program: str, tests: Sequence[ProgramTest], time_limit_s: float = TIME_LIMIT_S
     ) -> tuple[bool, str | None]:
-        """Whether the program passes every test; if not, what went wrong at the first that it fails."""
+        """Say whether the program passes every test; if not, what went wrong at the first that it fails."""
         if len(program) > MAX_PROGRAM:
             return False, f"the program has {len(program):,} characters; at most {MAX_PROGRAM:,} are run"
         with self._sandbox.open(program) as worker:
@@ -94,7 +94,7 @@ class ProgramGrader:
 
 
 def _run(worker: EnvironmentWorker, test: ProgramTest, time_limit_s: float) -> str | None:
-    """What is wrong with the program's work on a test, or None."""
+    """Say what is wrong with the program's work on a test; None if nothing is."""
     outcome: Outcome
     if isinstance(test, StdinTest):
         (outcome,) = worker.call("stdin", [test.stdin], cpu_s=time_limit_s)
@@ -120,7 +120,7 @@ def _shown(value: Any) -> str:
 
 
 def same_text(printed: str, expected: str) -> bool:
-    """Line by line, without surrounding spaces; a line of numbers may write them in another way (`1.0` for `1`)."""
+    """Compare line by line, without surrounding spaces; numbers may be written in another way (`1.0` for `1`)."""
     ours, theirs = ([line.strip() for line in text.strip().split("\n")] for text in (printed, expected))
     return len(ours) == len(theirs) and all(
         one == other or same_numbers(one, other) for one, other in zip(ours, theirs, strict=True)
@@ -138,7 +138,7 @@ def same_numbers(one: str, other: str) -> bool:
 
 
 def same_value(returned: Any, expected: Any) -> bool:
-    """Equal as JSON: numbers by value, but True is no 1."""
+    """Compare as JSON: numbers by value, but True is no 1."""
     if isinstance(returned, bool) or isinstance(expected, bool):
         return returned is expected
     if isinstance(returned, list) and isinstance(expected, list):
@@ -152,13 +152,13 @@ def same_value(returned: Any, expected: Any) -> bool:
 
 
 def extract_program(response: str) -> str | None:
-    """The last fenced block after the thinking; else what stands in the answer tags, without a fence around it."""
+    """Return the last fenced block after the thinking; else what stands in the answer tags without a fence."""
     text = drop_thinking(response)
     return _last_block(text) or (None if _FENCE.search(text) else extract_answer(response))
 
 
 def _last_block(text: str) -> str | None:
-    """The content of the fenced block that closes last; a fence closes what it repeats."""
+    """Return the content of the fenced block that closes last; a fence closes what it repeats."""
     opened: re.Match[str] | None = None
     block: str | None = None
     for fence in _FENCE.finditer(text):

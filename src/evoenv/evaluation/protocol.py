@@ -207,7 +207,7 @@ def _open(plan: SuitePlan, seed: int, allow_degraded: bool) -> Any:
 
 
 def missing_files(protocol: Protocol) -> list[Path]:
-    """The benchmark files of a protocol that are not there."""
+    """List the benchmark files of a protocol that are not there."""
     paths = []
     for plan in protocol.suites:
         kind, colon, rest = plan.suite.partition(":")

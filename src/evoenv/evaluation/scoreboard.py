@@ -36,7 +36,7 @@ class Scoreboard:
         }
 
     def to_markdown(self, label: str) -> str:
-        """The row in percent, with 95% intervals, as a table to be put under others."""
+        """Write the row in percent, with 95% intervals, as a table to be put under others."""
         names = [evaluation.suite for evaluation in self.evaluations]
         cells = [percent(evaluation.accuracy) for evaluation in self.evaluations]
         rows = [
@@ -48,7 +48,7 @@ class Scoreboard:
 
 
 def percent(estimate: Estimate) -> str:
-    """`58.8 (51.0–66.2)`: points of a hundred."""
+    """Write an estimate in points of a hundred: `58.8 (51.0–66.2)`."""
     if not estimate.n:
         return "–"
     return f"{100 * estimate.mean:.1f} ({100 * estimate.low:.1f}–{100 * estimate.high:.1f})"

@@ -40,7 +40,7 @@ class Estimate:
 
 
 def pass_at_k(samples: int, right: int, k: int) -> float:
-    """The chance that at least one of k answers, drawn without replacement from these samples, is right."""
+    """Return the chance that at least one of k answers, drawn without replacement from these samples, is right."""
     if not 0 <= right <= samples or not 1 <= k <= samples:
         raise ValueError(
             f"pass@{k} of {right} right in {samples} samples; expected 0 ≤ right ≤ samples, 1 ≤ k ≤ samples"
@@ -49,14 +49,14 @@ def pass_at_k(samples: int, right: int, k: int) -> float:
 
 
 def mean_pass_at(counts: Sequence[tuple[int, int]]) -> dict[int, float]:
-    """pass@k averaged over problems given as (samples, right): k = 1, 2, 4, … and the largest that all allow."""
+    """Average pass@k over problems given as (samples, right): k = 1, 2, 4, … and the largest that all allow."""
     largest = min((samples for samples, _ in counts), default=0)
     ks = sorted({1 << power for power in range(largest.bit_length()) if 1 << power <= largest} | {largest} - {0})
     return {k: sum(pass_at_k(samples, right, k) for samples, right in counts) / len(counts) for k in ks}
 
 
 def estimate(scores: Sequence[Sequence[float]], *, seed: int = 0, draws: int = DRAWS) -> Estimate:
-    """The mean over problems of each problem's mean score, with its bootstrap interval.
+    """Average each problem's mean score over problems, with a bootstrap interval.
 
     `scores` has one row per problem and one value in [0, 1] per sample; problems without a sample do not count.
     """
@@ -90,7 +90,7 @@ def average(estimates: Sequence[Estimate]) -> Estimate:
 
 
 def _resampled_means(rows: Sequence[Floats], rng: np.random.Generator, draws: int) -> Floats:
-    """`draws` means, each over problems and samples drawn with replacement."""
+    """Compute `draws` means, each over problems and samples drawn with replacement."""
     count = len(rows)
     lengths = np.array([len(row) for row in rows])
     starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
@@ -109,7 +109,7 @@ def _resampled_means(rows: Sequence[Floats], rng: np.random.Generator, draws: in
 
 
 def _without_variance(value: float, count: int) -> tuple[float, float]:
-    """The Clopper–Pearson bounds of 0 or `count` successes; nothing better than the value itself in between."""
+    """Return the Clopper–Pearson bounds of 0 or `count` successes; the value itself in between."""
     margin = ((1 - CONFIDENCE) / 2) ** (1 / count)
     if value <= 0.0:
         return 0.0, 1.0 - margin

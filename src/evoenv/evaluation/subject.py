@@ -73,7 +73,7 @@ def policy_subject(policy: Policy, label: str = "policy") -> Subject:
 
 
 def identity_of(policy: Policy, name: str, base_url: str) -> dict[str, Any]:
-    """A model by its name and weights; of a server only the name is known."""
+    """Identify a model by its name and weights; of a server only the name is known."""
     if base_url:
         return {"name": name, "base_url": base_url}
     model = getattr(policy, "model", None)
@@ -85,7 +85,7 @@ def identity_of(policy: Policy, name: str, base_url: str) -> dict[str, Any]:
 
 
 def digest_of(checkpoint: RunCheckpoint) -> str:
-    """A checkpoint by its list of files and their digests."""
+    """Identify a checkpoint by its list of files and their digests."""
     assert checkpoint.path is not None
     return hashlib.sha256((checkpoint.path / "state.json").read_bytes()).hexdigest()[:32]
 

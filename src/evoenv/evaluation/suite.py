@@ -75,9 +75,9 @@ class Suite(Protocol):
         """Modules beyond the allow-list that the suite's environments may import; its sandbox must have them."""
 
     def identity(self) -> dict[str, Any]:
-        """What must not change between two sittings of one evaluation, as JSON values."""
+        """Return what must not change between two sittings of one evaluation, as JSON values."""
 
     def open(self, sandbox: Sandbox) -> OpenSuite: ...
 
     def group_names(self) -> dict[str, tuple[str, str]]:
-        """Name and family of every group, by its id."""
+        """Return the name and family of every group, by its id."""

@@ -25,7 +25,7 @@ SPARE_BYTES = 64 * 1024**2
 
 
 def cache_root() -> Path:
-    """`EVOENV_CACHE`, else `evoenv` under the XDG cache directory."""
+    """Return `EVOENV_CACHE`, else `evoenv` under the XDG cache directory."""
     explicit = os.environ.get("EVOENV_CACHE")
     if explicit:
         return Path(explicit).expanduser()

@@ -51,7 +51,7 @@ class MiniLMEmbedder:
         self._cache: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit vector per text, as rows."""
+        """Embed each text as one unit vector, a row of the result."""
         keys = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
         found: dict[bytes, NDArray[np.float32]] = {}
         wanted: dict[bytes, str] = {}
@@ -112,7 +112,7 @@ class HashingEmbedder:
         self._n = n
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit vector per text, as rows."""
+        """Embed each text as one unit vector, a row of the result."""
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             data = f"\x02{text}\x03".encode("utf-8", "surrogatepass")

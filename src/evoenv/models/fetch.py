@@ -33,7 +33,7 @@ def _write_manifest(directory: Path, **facts: Any) -> None:
 
 
 def is_whole(directory: Path) -> bool:
-    """False for a cache entry that is missing, or that something damaged since: it is then built again."""
+    """Return False for a cache entry that is missing or was damaged since: it is then built again."""
     if not (directory / MANIFEST).is_file():
         return False
     try:
@@ -101,7 +101,7 @@ def from_gguf(gguf: Path, models_directory: Path, bar: Bar) -> Path:
 
 
 def cached_from_hub(repository: str) -> Path:
-    """What an earlier hub download left in the hub's own cache."""
+    """Return what an earlier hub download left in the hub's own cache."""
     if importlib.util.find_spec("huggingface_hub") is None:
         raise ModelError("huggingface_hub is not installed; pip install 'evoenv[local]'")
     from huggingface_hub import snapshot_download
@@ -115,7 +115,7 @@ def cached_from_hub(repository: str) -> Path:
 
 
 def from_hub(repository: str, bar: Bar) -> Path:
-    """A snapshot from the hub, each large file compared with the digest that the hub states for it."""
+    """Download a snapshot from the hub; compare each large file with the digest that the hub states for it."""
     if importlib.util.find_spec("huggingface_hub") is None:
         raise ModelError("huggingface_hub is not installed; pip install 'evoenv[local]'")
     from fnmatch import fnmatch

@@ -77,7 +77,7 @@ def dequantise(gguf: Path, directory: Path, bar: Bar) -> None:
 
 
 def _restore_digit_splitting(tokenizer: Any, header: Any) -> None:
-    """transformers reads the GGUF's vocabulary but not its splitting rule, and falls back to GPT-2's alone.
+    """Give the tokenizer the GGUF's own splitting rule; transformers reads the vocabulary alone.
 
     Digits still come out one by one, but white space before a digit is cut differently from what the model was
     trained on: a blank line and then `5` becomes two newline tokens where the model knows one token for both.

@@ -30,7 +30,7 @@ PLAIN_CHAT_TEMPLATE = (
 
 @contextlib.contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """No progress bars and no advice from transformers: stderr belongs to our own bar."""
+    """Silence progress bars and advice of transformers: stderr belongs to our own bar."""
     from transformers.utils import logging
 
     transformers_logging: Any = logging
@@ -47,7 +47,7 @@ def quiet_transformers() -> Iterator[None]:
 
 
 def resolve_device(device: str = "auto") -> torch.device:
-    """`auto` is CUDA where there is one, else the CPU; anything else must exist."""
+    """Resolve `auto` to CUDA if there is one, else the CPU; any other device must exist."""
     require_local_extra()
     import torch
 
@@ -63,7 +63,7 @@ def resolve_device(device: str = "auto") -> torch.device:
 
 
 def resolve_dtype(dtype: str, device: torch.device) -> torch.dtype:
-    """`auto` is float32 on a CPU, where bfloat16 is slower, and bfloat16 elsewhere."""
+    """Resolve `auto` to float32 on a CPU, where bfloat16 is slower, and to bfloat16 elsewhere."""
     import torch
 
     if dtype == "auto":
@@ -75,7 +75,7 @@ def resolve_dtype(dtype: str, device: torch.device) -> torch.dtype:
 
 
 def load_model(path: Path, device: str | torch.device = "auto", dtype: str = "auto") -> Any:
-    """The causal language model in `path`, in evaluation mode; every weight must come from the file."""
+    """Load the causal language model in `path` in evaluation mode; every weight must come from the file."""
     require_local_extra()
     check_model_directory(path)
     import torch
@@ -107,7 +107,7 @@ def load_model(path: Path, device: str | torch.device = "auto", dtype: str = "au
 
 
 def load_tokenizer(path: Path, *, missing_template: Literal["plain", "error"] = "plain") -> Any:
-    """The tokenizer in `path`; one without a chat template gets PLAIN_CHAT_TEMPLATE, or is refused."""
+    """Load the tokenizer in `path`; one without a chat template gets PLAIN_CHAT_TEMPLATE, or is refused."""
     require_local_extra()
     from transformers import AutoTokenizer
 
@@ -135,7 +135,7 @@ def load_tokenizer(path: Path, *, missing_template: Literal["plain", "error"] = 
 
 
 def end_token_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:
-    """Every token that ends an answer: the tokenizer's and those of the generation configuration."""
+    """Return every token that ends an answer: the tokenizer's and those of the generation configuration."""
     ends = {int(tokenizer.eos_token_id)}
     configured = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
     if isinstance(configured, int):
@@ -173,7 +173,7 @@ def describe_model(path: Path, tokenizer: Any) -> ModelDescription:
 
 
 def context_length(model: Any) -> int | None:
-    """The longest sequence that the model's positions allow, where its configuration says so."""
+    """Return the longest sequence that the model's positions allow, if its configuration says so."""
     config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
     for name in ("max_position_embeddings", "n_positions", "max_sequence_length"):
         value = getattr(config, name, None)

@@ -131,7 +131,7 @@ ALL_MINILM_L6_V2 = PackagedModel(
 
 
 def _parts(distribution: str, version: str, *parts: tuple[str, int]) -> tuple[PackagedWheel, ...]:
-    """The wheels of a file in parts: `{part}` in the distribution's name is their number."""
+    """List the wheels of a file in parts: `{part}` in the distribution's name is their number."""
     return tuple(
         PackagedWheel(distribution.format(part=number), version, sha256, size)
         for number, (sha256, size) in enumerate(parts, 1)
@@ -218,7 +218,7 @@ PACKAGED_MODELS: dict[str, PackagedModel] = {
 
 
 def packaged_model(name: str) -> PackagedModel | None:
-    """The entry for a name as users write it: bare, or with its hub owner."""
+    """Find the entry for a name as users write it: bare, or with its hub owner."""
     for model in PACKAGED_MODELS.values():
         if name.lower() in (model.name.lower(), model.hub_id.lower()):
             return model

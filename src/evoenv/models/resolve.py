@@ -55,7 +55,7 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def resolve_model(name: str, *, cache: Path | None = None, offline: bool = False, progress: bool = True) -> Path:
-    """A directory that `AutoModelForCausalLM` and `AutoTokenizer` load; downloads only what is nowhere yet."""
+    """Find a directory that `AutoModelForCausalLM` and `AutoTokenizer` load; download only what is nowhere yet."""
     models = (cache or cache_root()) / "models"
     bar = Bar(progress)
     if not name.strip():
@@ -140,7 +140,7 @@ def _cached(directory: Path) -> Path:
 
 
 def _local(path: Path, models: Path, bar: Bar) -> Path:
-    """A path that exists is what the user meant: its faults are errors, not reasons to look elsewhere."""
+    """Use a path that exists, since the user meant it: its faults are errors, not reasons to look elsewhere."""
     if path.is_file():
         if path.suffix != ".gguf":
             raise ModelError(f"{path} is a file; expected a model directory or a .gguf file")

@@ -61,7 +61,7 @@ class ModelShape:
         return embeddings + self.layers * self.layer_parameters + self.hidden
 
     def lora_parameters(self, rank: int) -> int:
-        """Parameters of adapters of this rank beside every matrix of the layers."""
+        """Count the parameters of adapters of this rank beside every matrix of the layers."""
         widths = (
             2 * (self.hidden + self.query_width)  # query, output
             + 2 * (self.hidden + self.key_width)  # key, value

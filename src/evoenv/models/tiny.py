@@ -23,7 +23,7 @@ CHAT_TEMPLATE = (
 
 
 def build_tiny_tokenizer(*, chat_template: str | None = CHAT_TEMPLATE) -> Any:
-    """One token per byte (so digits stand alone and any text survives a round trip), and three special tokens."""
+    """Build a tokenizer with a token per byte and three special ones: digits stand alone, any text survives."""
     require_local_extra()
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
@@ -37,7 +37,7 @@ def build_tiny_tokenizer(*, chat_template: str | None = CHAT_TEMPLATE) -> Any:
 
 
 def wrap_tokenizer(backend: Any, chat_template: str | None = CHAT_TEMPLATE) -> Any:
-    """A `tokenizers` tokenizer with our special tokens, as transformers wants it."""
+    """Wrap a `tokenizers` tokenizer with our special tokens, as transformers wants it."""
     from transformers import PreTrainedTokenizerFast
 
     wrap: Any = PreTrainedTokenizerFast  # untyped upstream

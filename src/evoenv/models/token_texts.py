@@ -29,7 +29,7 @@ def decoder_of(checkpoints: Path, config: Mapping[str, Any]) -> Decoder | None:
 
 @lru_cache(maxsize=8)
 def _model_directory(name: str) -> Path | None:
-    """Where a model is on this machine; nothing is fetched or built."""
+    """Find a model on this machine; nothing is fetched or built."""
     if name == TINY_MODEL:
         return None
     try:

@@ -28,7 +28,7 @@ Progress = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
 
 
 def audit_config(run_directory: Path | None = None, preset: str | None = None, overrides: Sequence[str] = ()) -> Config:
-    """How reviews are made: a run's own settings, else defaults or a preset; then `overrides`."""
+    """Load how reviews are made: a run's own settings, else defaults or a preset; then `overrides`."""
     if run_directory is not None:
         with Store.read(run_directory) as store:
             return load_config(store.meta("config"), overrides=overrides)
@@ -36,7 +36,7 @@ def audit_config(run_directory: Path | None = None, preset: str | None = None, o
 
 
 def results_path(labelled: LabelledSet, subject: Subject | None) -> Path:
-    """Where verdicts are kept unless somebody says otherwise."""
+    """Return where verdicts are kept unless somebody says otherwise."""
     folder = subject.folder if subject is not None else MECHANICAL_FOLDER
     return folder / f"{file_name(labelled)}.jsonl"
 
@@ -78,7 +78,7 @@ def file_name(labelled: LabelledSet) -> str:
 
 
 def identity(labelled: LabelledSet, config: Config | None, model: Any, seed: int) -> dict[str, Any]:
-    """What must not change between two sittings of one audit; the number of reviews may grow."""
+    """Return what must not change between two sittings of one audit; the number of reviews may grow."""
     # The digest says what is judged: one set may be spelt in several ways.
     found: dict[str, Any] = {"digest": labelled.digest, "evoenv": __version__, "seed": seed}
     if config is not None:

@@ -82,7 +82,7 @@ class LabelEntry(msgspec.Struct, frozen=True):
 
 
 def read_set(where: str, *, count: int | None = None, seed: int = 0) -> LabelledSet:
-    """The set called `shipped` or `corpus` (or a split of it), or that of a run, a folder or a labels file.
+    """Read the set called `shipped` or `corpus` (or a split of it), or that of a run, a folder or a labels file.
 
     `count` draws that many of each label.
     """
@@ -194,7 +194,7 @@ def _source(labels: Path, name: str) -> str:
 
 
 def corpus_items(count: int, seed: int, split: Split = "all") -> tuple[Labelled, ...]:
-    """`count` sound programs, and as many others broken, each fault in its turn."""
+    """Compose `count` sound programs, and break as many others, by each fault in its turn."""
     author = Author(seed, split)
     items = [Labelled(f"sound-{i:04d}", author.compose(i).source, buggy=False) for i in range(count)]
     indices = itertools.count(count)  # no broken program is a twin of a sound one
@@ -213,7 +213,7 @@ def corpus_items(count: int, seed: int, split: Split = "all") -> tuple[Labelled,
 
 
 def run_items(directory: Path) -> tuple[Labelled, ...]:
-    """Every distinct candidate of a run that can be read back into the corpus's parts, by its first appearance.
+    """Label every distinct candidate of a run that can be read back into the corpus's parts, by its first appearance.
 
     Sound means that the prompt asks for what the code computes, buggy that it asks for something else.
     """

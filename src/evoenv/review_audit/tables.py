@@ -102,7 +102,7 @@ class Audit:
 
 
 def summarise(labelled: LabelledSet, kept: VerdictLedger, *, reviews: int) -> Audit:
-    """The table from what was found; without reviews (`reviews` is 0) the mechanical row alone."""
+    """Make the table from what was found; without reviews (`reviews` is 0) the mechanical row alone."""
     said = {item.name: kept.reviews_of(item.name, reviews) for item in labelled.items} if reviews else {}
     labels = labelled.labels
 
@@ -129,7 +129,7 @@ def _unparsed(said: Iterable[Sequence[Review]], rule: Rule) -> tuple[int, int]:
 
 
 def _kinds(labelled: LabelledSet, mechanical: dict[str, bool], review: dict[str, bool] | None) -> tuple[KindRow, ...]:
-    """Defects by name, then the sound ones, whose refusals are false alarms."""
+    """Count defects by name, then the sound ones, whose refusals are false alarms."""
     names: dict[str, list[str]] = {}
     for item in sorted(labelled.items, key=lambda item: (not item.buggy, item.kind)):
         names.setdefault(item.kind or "unnamed" if item.buggy else "sound", []).append(item.name)
@@ -146,7 +146,7 @@ def _kinds(labelled: LabelledSet, mechanical: dict[str, bool], review: dict[str,
 
 
 def table_text(rows: Sequence[TableRow]) -> list[list[str]]:
-    """Cells as they are shown: percentages, and the confusion in the paper's order."""
+    """Write the cells as they are shown: percentages, and the confusion in the paper's order."""
     words = {
         "mechanical": ("L1-L5", ""),
         "review": ("review", ""),

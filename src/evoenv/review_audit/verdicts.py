@@ -107,7 +107,7 @@ def _on_threads(sandbox: Sandbox, work: Callable[[Labelled], None], items: Seque
 def _messages(
     item: Labelled, sandbox: Sandbox, policy: Policy, config: ReviewConfig, level: int, seed: int
 ) -> tuple[Message, ...] | None:
-    """The prompt that a run would show of this environment: the source alone if it makes no instances."""
+    """Build the prompt that a run would show of this environment: the source alone if it makes no instances."""
     seeds = (derive_seed("audit", seed, item.name, 0), derive_seed("audit", seed, item.name, 1))
     with sandbox.open(item.source) as worker:
         instances = review_instances(worker, seeds, level)

@@ -101,7 +101,7 @@ class ChatApi:
     # ------------------------------------------------------------------ calls
 
     def models(self) -> list[str]:
-        """Names that the server lists; empty where it lists none. Raises where it cannot be reached or used."""
+        """List the names of the models that the server serves; empty if it lists none. Raises if it cannot be used."""
         try:
             reply = self._client.get("models", timeout=min(self._timeout_s, 20.0))
         except httpx.HTTPError as error:
@@ -269,7 +269,7 @@ class ChatApi:
         )
 
     def unknown_model(self, words: str) -> EndpointError:
-        """The error for a model that the server does not serve, with the names that it does."""
+        """Make the error for a model that the server does not serve, with the names that it does."""
         try:
             names = self.models()
         except EndpointError:
@@ -285,7 +285,7 @@ class ChatApi:
         )
 
     def _server_words(self, reply: httpx.Response) -> str:
-        """The server's own explanation, in one short line and without the key, which some echo."""
+        """Return the server's own explanation in one short line, without the key, which some echo."""
         try:
             error = reply.json().get("error", reply.json())
             if isinstance(error, dict):
@@ -300,7 +300,7 @@ class ChatApi:
 
 
 def _retry_after(reply: httpx.Response) -> float | None:
-    """Seconds that the server asks to wait, as a number or as a date."""
+    """Read how many seconds the server asks to wait, given as a number or as a date."""
     value = reply.headers.get("retry-after")
     if value is None:
         return None

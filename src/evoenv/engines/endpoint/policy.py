@@ -39,7 +39,7 @@ class EndpointPolicy(Policy):
         api_key: str | None = None,
         first_pause_s: float = FIRST_PAUSE_S,
     ) -> None:
-        """`api_key`: else the environment's OPENAI_API_KEY, else none (local servers)."""
+        """Prepare the calls. `api_key` is by default the variable OPENAI_API_KEY; local servers need none."""
         self.config = endpoint or EndpointConfig()
 
         def open_api(base_url: str, name: str, key: str | None, key_name: str) -> ChatApi:
@@ -127,7 +127,7 @@ class EndpointPolicy(Policy):
         raise self._cannot("load a checkpoint")
 
     def drop(self, reference: str) -> None:
-        """There are no checkpoints."""
+        """Do nothing: there are no checkpoints."""
 
     def saved(self) -> list[str]:
         return []

@@ -106,7 +106,7 @@ class EndpointSampling(Sampling):
                     self._changed.notify_all()
 
     def _next(self) -> tuple[Request, int] | None:
-        """The next thing to ask; None ends the thread."""
+        """Take the next sample to ask for; None ends the thread."""
         with self._changed:
             idle = self._stop.is_set() or not self._pending
             if idle or self._policy.spending.exhausted_by(self._flying):

@@ -51,7 +51,7 @@ class EndpointSpending:
         return self.exhausted_by(0)
 
     def exhausted_by(self, flying: int) -> bool:
-        """Whether what was spent, and `flying` more requests at the usual price, reaches a budget."""
+        """Say whether what was spent, and `flying` more requests at the usual price, reaches a budget."""
         share = 1 + flying / self.requests if self.requests else 1.0
         budgets = self._config
         return bool(
@@ -60,7 +60,7 @@ class EndpointSpending:
         )
 
     def describe(self) -> str:
-        """What was spent of which budget."""
+        """Say what was spent of which budget."""
         spent = f"{self.tokens} tokens"
         if self._config.money_budget:
             spent += f", {self.cost:.4f} of endpoint.money_budget = {self._config.money_budget:g}"
@@ -75,7 +75,7 @@ class EndpointSpending:
             return {name: getattr(self, name) for name in COUNTS}
 
     def restore(self, counts: Mapping[str, int]) -> None:
-        """Raises PolicyError if `counts` are no snapshot; counts that an older version did not have are 0."""
+        """Take the counts over; raise PolicyError if they are no snapshot. Those that an older version lacks are 0."""
         try:
             numbers = {name: int(value) for name, value in counts.items()}
         except (TypeError, ValueError, AttributeError) as error:

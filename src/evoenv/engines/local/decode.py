@@ -117,7 +117,7 @@ class CohortDecoder:
         self._finished_tokens += sum(len(draft.tokens) for draft in finished)
 
     def admissions(self, pending: deque[Unit], cohorts: Sequence[Cohort]) -> Iterator[list[Unit]]:
-        """Sets of units to prefill together now, taken off `pending`."""
+        """Yield sets of units to prefill together now, taken off `pending`."""
         free = self.max_rows - self._rows(cohorts)
         waiting = sum(len(unit.drafts) for unit in pending)
         if cohorts and free < min(self.max_rows // 4, waiting):
@@ -151,14 +151,14 @@ class CohortDecoder:
             yield chosen
 
     def _shrink_to_budget(self, unit: Unit, pending: deque[Unit]) -> None:
-        """A group too large for an empty cache is cut: one row always fits, `prompts.check_fits` saw to that."""
+        """Cut a group too large for an empty cache; one row always fits, `prompts.check_fits` saw to that."""
         rows = max(1, (self.budget - len(unit.context)) // max(1, self.room([unit])))
         if rows < len(unit.drafts):
             pending.appendleft(Unit(unit.context, unit.drafts[rows:]))
             unit.drafts = unit.drafts[:rows]
 
     def room(self, units: Sequence[Unit]) -> int:
-        """Columns to give each row at first: a quarter more than answers took so far, never more than they may take."""
+        """Return the columns a row gets first: a quarter more than answers took so far, at most all they may take."""
         usual = int(1.25 * self._finished_tokens / self._finished) + 16 if self._finished else FIRST_GUESS
         return min(max(unit.most for unit in units), max(usual, LEAST_ROOM))
 
@@ -232,7 +232,7 @@ class CohortDecoder:
 
     @torch.inference_mode()
     def step(self, cohorts: Sequence[Cohort]) -> list[Draft]:
-        """One token for every live row."""
+        """Sample one token for every live row; return the drafts that are finished."""
         drafts = [draft for cohort in cohorts for draft in cohort.drafts]
         cache = CohortCache(cohorts)
         with decoding(self._config, cache):
@@ -261,7 +261,7 @@ class CohortDecoder:
 
     @staticmethod
     def _draw(logits: Tensor, drafts: Sequence[Draft]) -> list[Draft]:
-        """One token for each draft; those that are finished now."""
+        """Sample one token for each draft; return the drafts that are finished."""
         tokens, logprobs = draw(
             logits,
             torch.tensor([draft.request.temperature for draft in drafts], dtype=torch.float64),
@@ -309,5 +309,5 @@ class CohortDecoding:
 
 
 def _innermost(model: Any) -> Any:
-    """The transformers model inside a PEFT wrapper, or the model itself."""
+    """Return the transformers model inside a PEFT wrapper, or the model itself."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model

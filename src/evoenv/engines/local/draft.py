@@ -25,11 +25,11 @@ class TextRules:
         return text
 
     def ends_for(self, stops: Sequence[str]) -> frozenset[int]:
-        """Tokens that end an answer with these stop strings: texts hold no special tokens, so those count by id."""
+        """Return the tokens that end an answer; stop strings that are special tokens count by id, texts hold none."""
         return self.end_ids | {self._special_ids[stop] for stop in stops if stop in self._special_ids}
 
     def may_end(self, token: int, stop: str) -> bool:
-        """False only if a text whose last token is `token` cannot end with, or pass through the end of, `stop`."""
+        """Return False only if a text whose last token is `token` cannot end with `stop` or pass through its end."""
         text = self.token_text(token)
         return stop[-1] in text or "\ufffd" in text
 
@@ -58,7 +58,7 @@ class Draft:
     def __init__(
         self, request: Request, index: int, prompt_ids: Sequence[int], rules: TextRules, lead: str = ""
     ) -> None:
-        """`lead` goes in front of the text: the tag of a thinking block that the prompt has opened."""
+        """Begin without tokens. `lead` goes in front of the text: the tag of a thinking block that the prompt opens."""
         self.request = request
         self.index = index
         self.prompt_ids = prompt_ids
@@ -94,7 +94,7 @@ class Draft:
         return self.finish_reason is not None
 
     def _stop_position(self) -> int | None:
-        """Where the first stop string begins in the text, if the last token completed one."""
+        """Find where the first stop string begins in the text, if the last token completed one."""
         last = self.tokens[-1]
         stops = [stop for stop in self.request.stop if self.rules.may_end(last, stop)]
         if not stops:
@@ -108,7 +108,7 @@ class Draft:
         return min(found, default=None)
 
     def sample(self, version: int) -> Sample:
-        """The record: the text before any stop string and without end tokens; the rollout has all that was drawn."""
+        """Make the record: text without stop string and end tokens; the rollout has all that was drawn."""
         assert self.finish_reason is not None
         tokens = self.tokens[:-1] if self.tokens[-1] in self._ends else self.tokens
         text = self.rules.decode(tokens)

@@ -19,7 +19,7 @@ NUCLEUS_CANDIDATES = 1024
 
 
 def draw(logits: Tensor, temperature: Tensor, top_p: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
-    """Tokens and log-probabilities, one per row; `temperature`, `top_p`, `uniform` are float64 on any device."""
+    """Sample a token per row, with its log-probability; `temperature`, `top_p`, `uniform` are float64 on any device."""
     device = logits.device
     temperature, top_p, uniform = temperature.to(device), top_p.to(device), uniform.to(device)
     greedy = temperature == 0
@@ -52,7 +52,7 @@ def _chunk_sums(weight: Tensor) -> Tensor:
 
 
 def _pick(weight: Tensor, sums: Tensor, edges: Tensor, target: Tensor) -> Tensor:
-    """First index whose cumulated weight exceeds the target, which is less than the last edge."""
+    """Find the first index whose cumulated weight exceeds the target, which is less than the last edge."""
     size = weight.shape[1]
     chunk = torch.searchsorted(edges, target[:, None], right=True).clamp_(max=sums.shape[1] - 1)
     before = (edges - sums).gather(1, chunk)
@@ -67,7 +67,7 @@ def _pick(weight: Tensor, sums: Tensor, edges: Tensor, target: Tensor) -> Tensor
 
 
 def _pick_from_nucleus(weight: Tensor, total: float, top_p: float, uniform: float) -> int:
-    """A token of the smallest set of most probable tokens that holds at least `top_p` of the mass."""
+    """Pick a token of the smallest set of most probable tokens that holds at least `top_p` of the mass."""
     mass = top_p * total
     size = weight.shape[0]
     count = min(NUCLEUS_CANDIDATES, size)

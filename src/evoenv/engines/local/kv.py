@@ -130,7 +130,7 @@ class Cohort:
     # ------------------------------------------------------------------ growth
 
     def next_capacity(self) -> int:
-        """What the rows need for one more token: the present capacity, or the next step of growth."""
+        """Return what the rows need for one more token: the present capacity, or the next step of growth."""
         if self.length < self.capacity:
             return self.capacity
         most = self.length + max(draft.remaining for draft in self.drafts)
@@ -165,7 +165,7 @@ class Cohort:
         own_values[: self.rows, :, self.length] = values[:, :, 0]
 
     def attend(self, layer: int, query: Tensor, scaling: float, window: int | None, softcap: float | None) -> Tensor:
-        """One new token per row; query heads come grouped by the key head they share (rows, key heads, group, D)."""
+        """Attend for one new token per row; query heads are grouped by their key head (rows, key heads, group, D)."""
         rows, _, group, _ = query.shape
         used = self.length + 1
         prompts = len(self.prefix_lengths)
@@ -186,7 +186,7 @@ class Cohort:
         return self._from_grid(from_prefix, group) + torch.matmul(weights[..., longest:], own_values)
 
     def _to_grid(self, values: Tensor) -> Tensor:
-        """(rows, heads, group, X) -> (prompts, heads, most rows of a prompt × group, X)."""
+        """Lay (rows, heads, group, X) out as (prompts, heads, most rows of a prompt × group, X)."""
         _, heads, group, size = values.shape
         prompts = len(self.prefix_lengths)
         if self._most == 1 and self._in_order:
@@ -207,7 +207,7 @@ class Cohort:
         return rows if self._in_order else rows[self._places]
 
     def _mask(self, longest: int, used: int, window: int | None, like: Tensor) -> Tensor:
-        """Additive (rows, 1, 1, longest + used): hides the padding of short prompts and what a window has passed."""
+        """Make the additive mask (rows, 1, 1, longest + used): it hides padding and what a window has passed."""
         key = (used, window)
         if key not in self._masks:
             column = torch.arange(longest + used, device=like.device)
@@ -277,7 +277,7 @@ def cohort_attention(
     softcap: float | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """The interface's signature; keys and values come from the active cache, which has just been given the new ones."""
+    """Attend over the active cache, which has just been given the new keys and values; transformers calls it."""
     cache = _ACTIVE.get()
     if cache is None or query.shape[2] != 1:
         raise NotImplementedError("cohort attention decodes one token per row")
@@ -293,7 +293,7 @@ AttentionInterface.register(NAME, cohort_attention)
 
 @contextmanager
 def decoding(config: Any, cache: CohortCache) -> Iterator[None]:
-    """Within: the model's attention layers read `cache`. Outside, and for the trainer, nothing has changed."""
+    """Let the model's attention layers read `cache` within the context; nothing changes outside it."""
     before = config._attn_implementation
     token = _ACTIVE.set(cache)
     config._attn_implementation = NAME

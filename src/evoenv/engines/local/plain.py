@@ -34,7 +34,7 @@ class PlainDecoder:
         return PlainDecoding(self)
 
     def decode(self, unit: Unit) -> Iterator[list[Draft]]:
-        """After each token, the drafts that it has finished."""
+        """Decode a unit token by token; yield, after each, the drafts that it has finished."""
         with torch.inference_mode():
             cache = DynamicCache(config=self.model.config)
             logits = self._forward(torch.tensor([list(unit.context)], device=self._device), cache)

@@ -67,7 +67,7 @@ class LocalPolicy(Policy):
         end_ids: Sequence[int] | None = None,
         checkpoints: Path | None = None,
     ) -> None:
-        """`end_ids`: tokens that end an answer; by default what the tokenizer and the generation settings say."""
+        """Choose a decoder. `end_ids` end an answer; by default those of the tokenizer and the generation settings."""
         self.learner = learner
         self.model = learner.model if learner is not None else model
         self.tokenizer = tokenizer
@@ -141,7 +141,7 @@ class LocalPolicy(Policy):
         return self.decoder.stats
 
     def prompt_tokens(self, messages: Sequence[Message]) -> int:
-        """How long these turns are as the model sees them, chat template included."""
+        """Count the tokens of these turns as the model sees them, chat template included."""
         return len(self.encode(tuple(messages)))
 
     def check(self, requests: Sequence[Request]) -> None:
@@ -176,7 +176,7 @@ class LocalPolicy(Policy):
         return self._checkpoints.saved()
 
     def close(self) -> None:
-        """Nothing outlives the object: memory goes with it."""
+        """Do nothing: memory goes with the object."""
 
     def _learner(self, action: str) -> Learner:
         if self.learner is None:

@@ -26,7 +26,7 @@ _OWNERS = (0, 0, 1)
 
 
 def supports_cohorts(model: Any) -> bool:
-    """True where two prompts of different lengths and three rows decode to the logits of a plain forward pass."""
+    """Say whether two prompts and three rows decode to the logits of a plain forward pass."""
     config = model.config.get_text_config()
     layer_types = set(getattr(config, "layer_types", None) or ())
     if not layer_types <= _KNOWN_LAYERS:
@@ -45,7 +45,7 @@ def supports_cohorts(model: Any) -> bool:
 
 @torch.inference_mode()
 def _difference(model: Any, config: Any) -> float:
-    """The greatest deviation of any logit, relative to the logits' own size."""
+    """Measure the greatest deviation of any logit, relative to the logits' own size."""
     device = next(model.parameters()).device
     vocabulary = int(config.vocab_size)
     prompts = [[token % vocabulary for token in prompt] for prompt in _PROMPTS]

@@ -44,6 +44,6 @@ def within(seconds: float, work: str, call: Callable[..., T], *arguments: Any, l
 
 
 def last_line(error: BaseException, limit: int = 500) -> str:
-    """The last line of an error's text, which for a remote error is what was raised there."""
+    """Return the last line of an error's text, which for a remote error is what was raised there."""
     lines = [line for line in str(error).strip().splitlines() if line.strip()]
     return (lines[-1].strip() if lines else type(error).__name__)[:limit]

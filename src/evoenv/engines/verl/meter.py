@@ -26,12 +26,12 @@ class Meter:
         """Seconds in which weights went to the servers."""
 
     def begin(self, server: int) -> None:
-        """A call has gone to a server."""
+        """Count a call that has gone to a server."""
         self._advance()
         self._open[server] += 1
 
     def end(self, server: int, tokens: int = 0) -> None:
-        """A call is over: finished with some tokens, or given up."""
+        """Count a call that is over: finished with some tokens, or given up."""
         self._advance()
         self._open[server] -= 1
         self._open += Counter()  # drops zeros
@@ -45,7 +45,7 @@ class Meter:
         self._since = now
 
     def read(self) -> dict[str, float]:
-        """The metrics since the last reading."""
+        """Return the metrics since the last reading."""
         self._advance()
         metrics = {"engine/publish_seconds": self.publishing}
         if self.seconds > 0:

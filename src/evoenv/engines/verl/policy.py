@@ -216,7 +216,7 @@ class VerlPolicy(Policy):
         return finite
 
     def _score_by_reference(self, columns: Mapping[str, Tensor]) -> Tensor:
-        """Log-probabilities of all tokens under the weights that the run started from."""
+        """Compute the log-probabilities of all tokens under the weights that the run started from."""
         asked = tu.get_tensordict(
             {name: columns[name] for name in ("input_ids", "position_ids", "loss_mask", "temperature")},
             {"compute_loss": False, "calculate_entropy": False},
@@ -264,7 +264,7 @@ class VerlPolicy(Policy):
             )  # fmt: skip
 
     def _change_weights(self) -> None:
-        """Half of a group from each of two models would make its log-probabilities lies: open sessions end."""
+        """End open sessions: a group from two models would have log-probabilities of neither."""
         self._weights += 1
         for session in self._sessions:
             session.interrupt()
@@ -272,7 +272,7 @@ class VerlPolicy(Policy):
     # ------------------------------------------------------------------ checkpoints
 
     def save(self) -> str:
-        """Shards, optimiser, random state and an export that transformers loads; whole or not there.
+        """Write shards, optimiser, random state and an export that transformers loads; whole or not there.
 
         On several nodes the run directory must be on a file system that all of them share.
         """

@@ -23,28 +23,28 @@ NO_CLIPPING = 1e9
 
 
 def on_cpu() -> bool:
-    """Whether verl's platform is a CPU: only in tests, by a platform that they register."""
+    """Say whether verl's platform is a CPU: only in tests, by a platform that they register."""
     return bool(get_platform().device_name == "cpu")
 
 
 def longest_request(config: Config) -> tuple[int, int]:
-    """The longest prompt and the longest response that any role may have."""
+    """Return the longest prompt and the longest response that any role may have."""
     roles = (config.generator, config.solver, *((config.review,) if config.review.enabled else ()))
     return max(role.max_prompt_tokens for role in roles), max(role.max_tokens for role in roles)
 
 
 def longest_sequence(config: Config) -> int:
-    """The longest prompt and response together that may be trained on."""
+    """Return the longest prompt and response together that may be trained on."""
     return max(role.max_prompt_tokens + role.max_tokens for role in (config.generator, config.solver))
 
 
 def tokens_per_device(config: Config) -> int:
-    """How many tokens of a micro-batch a device holds at once."""
+    """Return how many tokens of a micro-batch a device holds at once."""
     return config.engine.tokens_per_device or max(config.training.micro_batch_tokens, longest_sequence(config))
 
 
 def precision(chosen: str, config: Config) -> str:
-    """`auto` is what the model is to have, and that is by default float32 on a CPU and bfloat16 elsewhere."""
+    """Resolve `auto` to the model's own precision, which is by default float32 on a CPU and bfloat16 elsewhere."""
     if chosen != "auto":
         return chosen
     if config.model.dtype != "auto":

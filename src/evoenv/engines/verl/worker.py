@@ -82,7 +82,7 @@ class EvoWorker(TinkerActorRolloutRefWorker):  # type: ignore[misc]  # verl has 
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
     def whereabouts(self) -> tuple[str, int]:
-        """The node and the number of this process."""
+        """Return the node and the number of this process."""
         return socket.gethostname(), os.getpid()
 
 

@@ -40,7 +40,7 @@ DELIMITED = re.compile(r"\$|\\\(|\\\[|\\begin\{(?:align|equation|gather)")
 
 
 def import_lazy_parts(package: Any, prefix: str = "sympy.") -> None:
-    """Every module that comparing answers may ask for; whole areas that it never needs are not even looked into."""
+    """Import every module that comparing answers may ask for; areas that it never needs are not looked into."""
     for module in pkgutil.iter_modules(package.__path__, prefix):
         name = module.name
         if name in DEPRECATED or name.endswith("_doc") or name.rpartition(".")[2] in NOT_NEEDED:
@@ -51,7 +51,7 @@ def import_lazy_parts(package: Any, prefix: str = "sympy.") -> None:
 
 
 def parsed(text: str) -> list[Any]:
-    """The text as mathematics: between dollars, unless it brings its own delimiters or that says nothing."""
+    """Parse a text as mathematics: between dollars, unless it brings its own delimiters or that says nothing."""
     forms = [text] if DELIMITED.search(text) else [f"${text}$", text]
     found: list[Any] = []
     for form in forms:

@@ -69,7 +69,7 @@ class Output(io.BytesIO):
         return super().write(data)
 
     def close(self) -> None:
-        """Programs close standard output; what they wrote must stay."""
+        """Do nothing: programs close standard output, and what they wrote must stay."""
 
 
 def names_at_hand() -> dict[str, Any]:
@@ -85,7 +85,7 @@ def start_at_once(thread: threading.Thread) -> None:
 
 
 def failure(error: BaseException) -> list[Any]:
-    """An error as a result: its type, one line of text, the program's line it came from."""
+    """Turn an error into a result: its type, one line of text, the program's line it came from."""
     line = error.lineno if isinstance(error, SyntaxError) else None
     trace = error.__traceback__
     while trace is not None:
@@ -122,7 +122,7 @@ class Runtime:
             yield result
 
     def _stdin(self, text: str) -> str:
-        """What the program prints when it is given the text."""
+        """Return what the program prints when it is given the text."""
         printed = Output()
         sys.stdin = io.TextIOWrapper(io.BytesIO(text.encode("utf-8", "surrogatepass")), encoding="utf-8")
         sys.stdout = sys.stderr = io.TextIOWrapper(printed, encoding="utf-8", errors="replace", write_through=True)
@@ -136,7 +136,7 @@ class Runtime:
         return printed.getvalue().decode("utf-8", "replace")
 
     def _function(self, item: list[Any]) -> Any:
-        """What the function (a method of Solution, or a plain one) returns for the arguments."""
+        """Return what the function (a method of Solution, or a plain one) returns for the arguments."""
         name, arguments = item
         sys.stdin, sys.stdout, sys.stderr = io.StringIO(), io.StringIO(), io.StringIO()
         scope = self._execute("solution", sys.stdin)

@@ -83,7 +83,7 @@ class Scorer:
         return [float(verdict["score"]) for verdict in self.judge(items)]
 
     def judge(self, items: Iterable[Item]) -> list[dict[str, Any]]:
-        """`score` with what lies behind it: whether there was an answer to judge, and why a scorer failed."""
+        """Score as `score_many` does, and say whether there was an answer to judge and why a scorer failed."""
         verdicts: list[dict[str, Any]] = []
         waiting: dict[str, list[tuple[int, list[Any]]]] = {}
         for index, (environment_id, seed, difficulty, response) in enumerate(items):
