@@ -86,6 +86,19 @@ class Page:
         self.wait(lambda: self.find(selector).is_enabled(), f"{selector} stays off")
         self.find(selector).click()
 
+    def type_over(self, selector: str, text: str) -> None:
+        """Put a text in place of what a field holds, as a person does: `clear` tells the page nothing, and what it
+        draws a moment later would bring the old text back."""
+
+        def typed() -> bool:
+            field = self.find(selector)
+            if field.get_property("value") != text:
+                field.send_keys(Keys.CONTROL, "a")
+                field.send_keys(text)
+            return bool(field.get_property("value") == text)
+
+        self.wait(typed, f"{selector} does not take {text!r}")
+
     def text(self, selector: str = "main") -> str:
         return str(self.find(selector).text)
 
@@ -187,17 +200,16 @@ def test_lineage_is_walked_and_an_environment_played(browser: Any, served: Any) 
     page.find("#play-draw").click()
     prompt = page.wait_for(".play .text").text
     assert prompt
-    page.find("#play-answer").send_keys("certainly not")
+    page.type_over("#play-answer", "certainly not")
     page.click_when_enabled("#play-score")
     page.wait(lambda: "✗ 0.00" in page.text("#play-result"))
     for button in page.all(".play button"):
         if "reference" in button.text:
             button.click()
     answer = json.loads(page.wait_for(".play .answer + .text").text)
-    page.find("#play-answer").clear()
-    page.find("#play-answer").send_keys(" ".join(map(str, answer)) if isinstance(answer, list) else str(answer))
+    page.type_over("#play-answer", " ".join(map(str, answer)) if isinstance(answer, list) else str(answer))
     page.click_when_enabled("#play-score")
-    page.wait(lambda: "✓ 1.00" in page.text("#play-result"))
+    page.wait(lambda: "✓ 1.00" in page.text("#play-result"), f"the reference {answer!r} is not scored as right")
 
 
 def test_the_map_is_coloured_played_and_leads_to_its_points(browser: Any, served: Any) -> None:
