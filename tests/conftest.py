@@ -26,19 +26,30 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 WHOLE_MODULES = (
-    "review_audit/test_audit_command",
     "cli/test_environment_commands",
     "cli/test_train_synth",
+    "corpus/test_corpus_author",
     "curricula/test_comparison",
+    "engines/test_local_learning",
     "evaluation/test_benchmarks",
+    "evaluation/test_eval_command",
     "evaluation/test_evaluate",
     "evaluation/test_held_out",
     "evaluation/test_mathematics",
     "evaluation/test_programs",
     "exchange/",
+    "models/test_parts",
     "report/test_report_figures",
+    "review_audit/test_audit_command",
+    "review_audit/test_audit_judged",
+    "stages/test_recomputing",
+    "stages/test_repairs",
+    "suite_audit/",
+    "test_library_page",
+    "training/test_learning",
     "warmstart/test_from_run",
     "warmstart/test_warm_start",
+    "watch/test_watch_play",
 )
 """Tests of whole commands with real servers, graders and models: a second each, too many for the inner loop."""
 

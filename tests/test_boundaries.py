@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,14 @@ HEAVY = {"torch", "transformers", "peft", "safetensors", "tokenizers"}
 BLOCKING = {"socket", "subprocess", "sqlite3", "urllib", "http", "httpx", "requests", "shutil", "tempfile", "open"}
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported(path: Path) -> Iterator[str]:
     """Top-level names of every import in a file, those inside functions included."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -58,7 +64,7 @@ def test_torch_is_imported_only_where_models_live(path: Path) -> None:
 
 def calls(path: Path) -> Iterator[str]:
     """Return what a file calls by name: `Sandbox(…)`, `LocalPolicy.open(…)`, `host.Sandbox(…)`."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Call):
             yield ast.unparse(node.func)
 
@@ -88,7 +94,7 @@ def test_only_the_assembly_opens_policies_sandboxes_and_embedders() -> None:
 @pytest.mark.parametrize("path", files("sandbox/guest/*.py"), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_the_guest_needs_the_standard_library_alone(path: Path) -> None:
     assert set(imported(path)) <= {*sys.stdlib_module_names, "evoenv"}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("evoenv"):
             assert (node.module or "").startswith("evoenv.sandbox.guest")
 
@@ -161,7 +167,7 @@ def handmade_ids(tree: ast.AST) -> Iterator[int]:
     ids=lambda path: str(path.relative_to(PACKAGE)),
 )
 def test_ids_are_built_and_read_in_one_place(path: Path) -> None:
-    assert list(handmade_ids(ast.parse(path.read_text(encoding="utf-8")))) == []
+    assert list(handmade_ids(parsed(path))) == []
 
 
 @pytest.mark.parametrize(
@@ -196,7 +202,7 @@ MODULES = {module_of(path): path for path in files("**/*.py") if "templates" not
 
 def own_imports(path: Path) -> Iterator[str]:
     """Return the modules of the package that a file imports when it runs, those inside functions included."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     for_types = {
         id(inner)
         for node in ast.walk(tree)
@@ -260,6 +266,7 @@ def test_help_loads_no_command() -> None:
     assert done.stdout.splitlines()[-1] == "['evoenv.cli.common']"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "validate"])
 def test_no_command_loads_torch_for_its_help(command: str) -> None:
     program = f"from evoenv.cli import main\ntry: main([{command!r}, '--help'])\nexcept SystemExit: pass"

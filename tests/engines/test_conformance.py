@@ -17,10 +17,18 @@ from evoenv.errors import EvoEnvError, PolicyError
 from evoenv.ports import Policy
 from evoenv.records import Request, Sample
 
-each_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+SLOW = ("a_killed_process_leaves_its_checkpoints_whole",)
+
+each_check = pytest.mark.parametrize(
+    "check",
+    [pytest.param(check, id=check.__name__, marks=[pytest.mark.slow] * (check.__name__ in SLOW)) for check in CHECKS],
+)
+served = pytest.param(
+    ENDPOINT, id="endpoint", marks=pytest.mark.slow
+)  # its server loads a model in a process of its own
 
 
-@pytest.fixture(scope="module", params=[LOCAL, ENDPOINT, SCRIPTED], ids=["local", "endpoint", "scripted"])
+@pytest.fixture(scope="module", params=[LOCAL, served, SCRIPTED], ids=["local", None, "scripted"])
 def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     opened = Bench(request.param, tmp_path_factory.mktemp("engine"))
     yield opened

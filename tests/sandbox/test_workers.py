@@ -227,9 +227,11 @@ def test_a_whole_batch_can_have_a_deadline(worker: EnvironmentWorker) -> None:
 
 
 def test_a_whole_batch_can_have_a_budget_of_cpu_time_that_outlives_its_workers(worker: EnvironmentWorker) -> None:
-    outcomes = worker.call("act", ["spin", "a", "spin", "b", "spin", "c"], total_cpu_s=0.3, stop_on_death=False)
+    # Each spin takes 0.2 s and, on a busy machine, what passes until it is killed: the first leaves some of 0.7 s, the
+    # fourth cannot.
+    outcomes = worker.call("act", ["spin", "a"] * 4, total_cpu_s=0.7, stop_on_death=False)
     assert kinds(outcomes)[:2] == ["timeout", "ok"]
-    assert "whole batch" in outcomes[2].message  # type: ignore[union-attr]
+    assert any("whole batch" in outcome.message for outcome in outcomes[2:] if isinstance(outcome, Failed))
 
 
 def test_an_empty_batch_costs_nothing(worker: EnvironmentWorker) -> None:
