@@ -126,6 +126,7 @@ def test_every_command_that_needs_no_training_runs(
 
 @pytest.mark.long
 @pytest.mark.sandbox
+@pytest.mark.timeout(3600)  # five minutes of a quiet core; on a busy machine pytest's own 900 s were not enough
 def test_every_command_of_the_page_runs(server: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in commands():
         if "--help" not in command:

@@ -329,6 +329,8 @@ class RunConfig(Section, frozen=True):
     """Stop once this many candidates were proposed, in the middle of a step if need be; 0: `steps` alone decides."""
     tokens: int = 0
     """Stop after the step in which the tokens sampled and trained on reach this; 0: `steps` alone decides."""
+    tokens_at_least: int = 0
+    """Go on after the last of `steps` until the tokens sampled and trained on reach this; 0: stop there."""
     seed: int = 0
     checkpoint_every: int = 1
     keep_checkpoints: int = 2

@@ -51,6 +51,7 @@ MAY_CHANGE = frozenset(
         "run.steps",
         "run.candidates",
         "run.tokens",
+        "run.tokens_at_least",
         "run.checkpoint_every",
         "run.keep_checkpoints",
         "run.writers",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
@@ -14,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loop_support import ORIGINALS, configuration, environment, respond
 
 from evoenv.comparison import single
 from evoenv.comparison.figures import (
@@ -42,13 +39,12 @@ from evoenv.comparison.series import ComparedRun, from_csv, read_runs, to_csv
 from evoenv.comparison.table import averages_of, lines_of, mean_of, share, to_markdown, write_results
 from evoenv.config import load_config, to_mapping
 from evoenv.corpus import Author, break_program, read_environment
-from evoenv.engines.checkpoints import FOLDER
-from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.errors import InputError
 from evoenv.records import Request
 from evoenv.report.charts import Groups, Lines
 from evoenv.report.svg import draw
 from evoenv.store.store import Store
+from tests.curricula.scripted_runs import Scripts, install, scripted_plan
 
 # --------------------------------------------------------------------------- statistics
 
@@ -328,60 +324,9 @@ def test_a_place_that_holds_something_else_is_refused(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- one run's life
 
 
-class Learning(ScriptedPolicy):
-    """Evaluated, it is wrong until it was updated twice."""
-
-    def _text(self, request: Request, index: int) -> str:
-        text = super()._text(request, index)
-        return text if self.step >= 2 or "/" not in request.id else "<answer>wrong</answer>"
-
-
-class Scripts:
-    """Policies by script instead of models: what they answer, and every one that was opened."""
-
-    def __init__(self) -> None:
-        self.answer: Callable[[Request, int], str] = respond
-        self.opened: list[ScriptedPolicy] = []
-
-    def open(self, run_directory: Path) -> ScriptedPolicy:
-        self.opened.append(Learning(self.answer, checkpoints=run_directory / FOLDER))
-        return self.opened[-1]
-
-
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripts:
-    scripts = Scripts()
-
-    def policy(session: Any) -> ScriptedPolicy:
-        if session._policy is None:
-            session._policy = scripts.open(session.store.directory)
-        policy: ScriptedPolicy = session._policy
-        return policy
-
-    monkeypatch.setattr(single._Session, "policy", property(policy))
-    return scripts
-
-
-def scripted_plan(place: Path, steps: int, *names: str) -> ComparisonPlan:
-    (place / "held").mkdir(exist_ok=True)
-    (place / "held" / "Probe.py").write_text(environment("Probe", "origin", 5))
-    (place / "train").mkdir(exist_ok=True)
-    for name, source in ORIGINALS.items():
-        (place / "train" / f"{name}.py").write_text(source)
-    settings = {"curriculum": {"environments": str(place / "train")}, "novelty": {"embedder": "hashing"},
-                "solver": {"prompts": 3, "responses_per_prompt": 2}}  # fmt: skip
-
-    def config(name: str) -> dict[str, object]:
-        layers = to_mapping(configuration(**settings))
-        return to_mapping(load_config(layers, overrides=run_settings(name, 0, steps, 0)))
-
-    return ComparisonPlan(
-        model="scripted",
-        steps=steps,
-        eval_every=2,
-        evaluation=SuiteSettings(suites=(str(place / "held"),), difficulties=(0, 1), instances=2, samples=3),
-        runs=tuple(RunPlan(curriculum=name, seed=0, config=config(name)) for name in names),
-    )
+    return install(monkeypatch)
 
 
 @pytest.mark.sandbox

@@ -3,39 +3,52 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+import msgspec
 
 from evoenv.assembly import require_packages
 from evoenv.cli import driving
 from evoenv.cli.common import console, parse_levels, print_json
+from evoenv.cli.compare_view import open_watcher
 from evoenv.comparison.checks import check_plan, require_matplotlib
-from evoenv.comparison.orchestrate import Watcher, run_all
+from evoenv.comparison.ladder import (
+    RUNGS,
+    SUITES,
+    TEMPERATURES,
+    check_ladder,
+    check_same_responses,
+    first_runs,
+    judge_upper_bound,
+    ladder_suites,
+    tokens_of_upper_bound,
+)
+from evoenv.comparison.ladder_results import write_ladder
+from evoenv.comparison.orchestrate import run_all
 from evoenv.comparison.plan import (
+    VARIANTS,
     ComparisonPlan,
-    RunPlan,
     SuiteSettings,
     continued,
-    is_done,
     make_plan,
     parse_names,
     parse_numbers,
+    split_overrides,
+    with_equal_tokens,
     write_plan,
 )
 from evoenv.comparison.table import write_results
 from evoenv.errors import InputError
 from evoenv.evaluation.protocol import load_protocol
-from evoenv.wording import duration, plural
+from evoenv.settings import run_config
 
 DEFAULT_PRESET = "nano"
+NO_ROOM = 3
+"""Exit code of a ladder whose upper bound did not move."""
 UNSAID = SuiteSettings(suites=())
 """How suites are asked without a flag."""
 SUITE_FLAGS = (
@@ -49,12 +62,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "compare held-out accuracies. Start the same command again to continue: finished runs are not repeated, a "
         "stopped one resumes."
     )
-    parser.add_argument(
-        "--curricula",
-        required=True,
-        metavar="A,B",
-        help="of untrained, fixed, rlve, dapo, r-zero, evoenv, evoenv-without-quality, evoenv-without-diversity",
+    parser.add_argument("--curricula", metavar="A,B", help=f"of {', '.join(VARIANTS)}; with --ladder more rungs")
+    ladder = parser.add_argument_group("the headroom ladder (docs/ladder.md)")
+    ladder.add_argument(
+        "--ladder",
+        action="store_true",
+        help="instead of --curricula: fixed-all (the upper bound) first and, if it moves beyond noise, fixed, rlve, "
+        "evoenv and both ablations; tables at equal responses and at equal tokens",
     )
+    ladder.add_argument("--anyway", action="store_true", help="run all rungs even if the upper bound does not move")
+    ladder.add_argument(
+        "--equal-tokens", type=int, metavar="N", help="of the second table (what the upper bound has spent)"
+    )
+    temperatures = ",".join(f"{value:g}" for value in TEMPERATURES)
+    ladder.add_argument("--temperatures", metavar="T,T", help=f"each suite is asked at each of them ({temperatures})")
     parser.add_argument("--model", metavar="M", help="the model that every run starts from (model.name)")
     parser.add_argument("--preset", metavar="P", help="a shipped configuration; nano if none is named")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML, on top of the preset")
@@ -69,6 +90,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     budget = parser.add_mutually_exclusive_group(required=True)
     budget.add_argument("--steps", type=int, metavar="N", help="training steps of every run")
     budget.add_argument("--tokens", type=int, metavar="N", help="tokens that every run may sample and train on")
+    budget.add_argument(
+        "--responses", type=int, metavar="N", help="solver responses of every run, rounded up to whole steps"
+    )
     parser.add_argument(
         "--seeds", default="0,1,2", metavar="0,1,2", help="random seeds; each curriculum runs with each"
     )
@@ -118,21 +142,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     require_packages("numpy", "torch", "transformers")
     require_matplotlib()
+    check_flags(arguments)
     plan = continued(arguments.output, read_flags(arguments))
+    if plan.ladder:
+        check_ladder(plan)
     check_plan(plan, allow_overlap=arguments.allow_overlap)
     write_plan(arguments.output, plan)
-    screen = console(stderr=True)
-    with ExitStack() as stack:
-        watcher = open_watcher(plan, arguments.output, screen, stack, plain=arguments.plain)
-        try:
-            run_all(arguments.output, plan, arguments.jobs, watcher)
-        except KeyboardInterrupt:
-            stack.close()
-            again = shlex.join(["evoenv", *sys.argv[1:]])
-            screen.print(f"stopped; nothing is lost. Continue: {again}", markup=False, soft_wrap=True)
-            return driving.INTERRUPTED
-        finally:
-            document = write_results(arguments.output, plan)
+    try:
+        if plan.ladder:
+            return climb(arguments, plan)
+        document = drive(arguments, plan, plan)
+    except KeyboardInterrupt:
+        again = shlex.join(["evoenv", *sys.argv[1:]])
+        console(stderr=True).print(f"stopped; nothing is lost. Continue: {again}", markup=False, soft_wrap=True)
+        return driving.INTERRUPTED
     if arguments.json:
         print_json(document)
     else:
@@ -141,22 +164,68 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def drive(arguments: argparse.Namespace, plan: ComparisonPlan, part: ComparisonPlan) -> dict[str, Any]:
+    """Bring the runs of `part` to their end; whatever happens, the results of the whole plan are written."""
+    screen = console(stderr=True)
+    with ExitStack() as stack:
+        watcher = open_watcher(part, arguments.output, screen, stack, plain=arguments.plain)
+        try:
+            run_all(arguments.output, part, arguments.jobs, watcher)
+        finally:
+            document = write_results(arguments.output, plan)
+    return document
+
+
+def climb(arguments: argparse.Namespace, plan: ComparisonPlan) -> int:
+    """Run the upper bound and, if it moves or that does not matter, the other rungs."""
+    directory, screen = arguments.output, console(stderr=True)
+    try:
+        drive(arguments, plan, msgspec.structs.replace(plan, runs=first_runs(plan)))
+        verdict = judge_upper_bound(directory, plan)
+        assert verdict is not None  # all of the upper bound's runs have ended
+        goes_on = verdict.moved or arguments.anyway
+        screen.print(verdict.words, markup=False, highlight=False, soft_wrap=True)
+        if goes_on:
+            if not plan.equal_tokens:
+                plan = with_equal_tokens(plan, tokens_of_upper_bound(directory, plan))
+                write_plan(directory, plan)
+            drive(arguments, plan, plan)
+    finally:
+        document = write_ladder(directory, plan)
+    if arguments.json:
+        print_json(document)
+    else:
+        print((directory / "ladder.md").read_text(encoding="utf-8"))
+        print(
+            f"in {directory}: ladder.md, ladder.csv, ladder.json, evaluations.csv, beside what every comparison leaves"
+        )
+    return 0 if goes_on else NO_ROOM
+
+
 def read_flags(arguments: argparse.Namespace) -> ComparisonPlan:
     """Make the plan that the flags describe; every flag is checked."""
-    names, seeds = parse_names(arguments.curricula), parse_numbers(arguments.seeds, "--seeds")
-    check_flags(arguments)
+    seeds = parse_numbers(arguments.seeds, "--seeds")
+    named = parse_names(arguments.curricula) if arguments.curricula is not None else ()
+    names = tuple(dict.fromkeys((*RUNGS, *named))) if arguments.ladder else named
     own = [f"model.name={arguments.model}"] if arguments.model else []
+    preset = driving.preset_of(arguments, DEFAULT_PRESET)
+    shared, _ = split_overrides(arguments.overrides, names)
+    solver = run_config(preset, arguments.config, [*own, *shared]).solver
+    steps = arguments.steps or 0
+    if arguments.responses:
+        check_same_responses(names)
+        steps = -(-arguments.responses // (solver.prompts * solver.responses_per_prompt))
     return make_plan(
         names, seeds,
-        preset=driving.preset_of(arguments, DEFAULT_PRESET), file=arguments.config, defaults=own,
-        overrides=arguments.overrides,
-        steps=arguments.steps or 0, tokens=arguments.tokens or 0, eval_every=arguments.eval_every,
-        evaluation=suites_of(arguments),
+        preset=preset, file=arguments.config, defaults=own, overrides=arguments.overrides,
+        steps=steps, tokens=arguments.tokens or 0, eval_every=arguments.eval_every,
+        evaluation=suites_of(arguments, solver.max_tokens),
         allow_degraded=arguments.allow_degraded,
+        ladder=arguments.ladder, equal_tokens=arguments.equal_tokens or 0,
     )  # fmt: skip
 
 
-def suites_of(arguments: argparse.Namespace) -> SuiteSettings:
+def suites_of(arguments: argparse.Namespace, max_tokens: int) -> SuiteSettings:
     """Return the suites and how they are asked, by a protocol or by flags; flags that were given change a protocol."""
     given = {flag: value for flag in SUITE_FLAGS if (value := getattr(arguments, flag)) is not None}
     if "difficulties" in given:
@@ -170,14 +239,55 @@ def suites_of(arguments: argparse.Namespace) -> SuiteSettings:
         return SuiteSettings(suites=tuple(plan.name for plan in protocol.suites), protocol=protocol)
     if arguments.data is not None:
         raise InputError("--data is where the files of a --protocol are; a --suite names its file")
+    if arguments.ladder:
+        given.pop("temperature", None)
+        seed = given.pop("seed", UNSAID.seed)
+        temperatures = parse_temperatures(arguments.temperatures)
+        return ladder_suites(arguments.suites or SUITES, temperatures, {"max_tokens": max_tokens, **given}, seed)
     if not arguments.suites:
         raise InputError("compare needs --suite S (corpus:held-out, seeds, a folder, a JSONL file), or --protocol P")
     return SuiteSettings(suites=tuple(arguments.suites), **{"max_tokens": 0, **given})
 
 
+def parse_temperatures(text: str | None) -> tuple[float, ...]:
+    """`0.6,1.0` as different numbers above 0."""
+    if text is None:
+        return TEMPERATURES
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if not values or not all(0 < value <= 10 for value in values) or len(set(values)) < len(values):
+        raise InputError(f"--temperatures is {text!r}; expected different numbers above 0, for example 0.6,1.0")
+    return tuple(values)
+
+
+def check_ladder_flags(arguments: argparse.Namespace) -> None:
+    """Refuse flags that a ladder, or a comparison that is none, does not have."""
+    if not arguments.ladder:
+        if arguments.curricula is None:
+            raise InputError("compare needs --curricula A,B, or --ladder")
+        for flag in ("--anyway", "--equal-tokens", "--temperatures"):
+            if getattr(arguments, flag[2:].replace("-", "_")):
+                raise InputError(f"{flag} belongs to a headroom ladder; give --ladder with it, or leave it out")
+        return
+    if arguments.tokens is not None:
+        raise InputError("a ladder compares at equal responses and at equal tokens: use --responses N or --steps N, "
+                         "and --equal-tokens M for the second table")  # fmt: skip
+    if arguments.protocol is not None:
+        raise InputError(
+            "a ladder asks every suite at several temperatures; name them by --suite instead of --protocol"
+        )
+    if arguments.temperature is not None:
+        raise InputError("a ladder asks every suite at several temperatures: use --temperatures T,T")
+
+
 def check_flags(arguments: argparse.Namespace) -> None:
-    at_least = {"--steps": 1, "--tokens": 1, "--eval-every": 0, "--instances": 1, "--programs": 1, "--samples": 1,
-                "--max-tokens": 1, "--limit": 1, "--jobs": 1}  # fmt: skip
+    check_ladder_flags(arguments)
+    at_least = {
+        "--steps": 1, "--responses": 1, "--tokens": 1, "--equal-tokens": 1, "--eval-every": 0, "--instances": 1,
+        "--programs": 1, "--samples": 1, "--max-tokens": 1, "--limit": 1, "--jobs": 1,
+    }  # fmt: skip
     for flag, least in at_least.items():
         value = getattr(arguments, flag[2:].replace("-", "_"))
         if value is not None and value < least:
@@ -191,98 +301,3 @@ def check_flags(arguments: argparse.Namespace) -> None:
         )
     if len(set(arguments.suites)) < len(arguments.suites):
         raise InputError("a --suite is named twice; name each once")
-
-
-# --------------------------------------------------------------------------- progress
-
-
-def open_watcher(plan: ComparisonPlan, directory: Path, screen: Console, stack: ExitStack, *, plain: bool) -> Watcher:
-    done = [run.name for run in plan.runs if is_done(directory, plan, run)]
-    screen.print(
-        f"{plural(len(plan.runs), 'run')} of {plan.budget}, {len(done)} finished before; in {directory}",
-        markup=False,
-        soft_wrap=True,
-    )
-    if screen.is_terminal and not plain and not os.environ.get("NO_COLOR"):
-        bars = Bars(plan, screen, done)
-        stack.callback(bars.close)
-        return bars
-    return Lines(plan, screen)
-
-
-class Lines:
-    """One line per evaluation, for logs and pipes."""
-
-    def __init__(self, plan: ComparisonPlan, screen: Console) -> None:
-        self._plan, self._screen = plan, screen
-        self._began: dict[str, float] = {}
-
-    def _say(self, run: RunPlan, text: str) -> None:
-        self._screen.print(f"{run.name}: {text}", markup=False, highlight=False, soft_wrap=True)
-
-    def began(self, run: RunPlan) -> None:
-        self._began[run.name] = time.monotonic()
-        self._say(run, "begins")
-
-    def progress(self, run: RunPlan, facts: dict[str, Any]) -> None:
-        if "accuracy" in facts:
-            where = f"step {facts['step']:,}, {facts['tokens']:,} tokens"
-            self._say(run, f"{where}: {facts['accuracy']:.1%} on {facts['suite']}")
-
-    def ended(self, run: RunPlan, error: str | None) -> None:
-        took = duration(time.monotonic() - self._began[run.name])
-        self._say(run, f"failed after {took}: {error}" if error else f"finished in {took}")
-
-
-class Bars:
-    """A bar for every run at work and one for all."""
-
-    def __init__(self, plan: ComparisonPlan, screen: Console, done: list[str]) -> None:
-        self._plan = plan
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f}%"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[shown]}"),
-            console=screen,
-        )
-        self._total = plan.steps or plan.tokens
-        self._all = self._progress.add_task("all runs", total=len(plan.runs) * self._total, shown="")
-        self._finished = len(done)
-        self._tasks: dict[str, Any] = {}
-        self._at: dict[str, int] = {}
-        self._shown: dict[str, dict[str, str]] = {}
-        self._advance()
-        self._progress.start()
-
-    def began(self, run: RunPlan) -> None:
-        self._tasks[run.name] = self._progress.add_task(run.name, total=self._total, shown="")
-
-    def progress(self, run: RunPlan, facts: dict[str, Any]) -> None:
-        figures = self._shown.setdefault(run.name, {})
-        if facts.get("score") is not None:
-            figures["score"] = f"{facts['score']:.3f}"
-        if "accuracy" in facts:
-            figures[f"{facts['suite'][-16:]}"] = f"{facts['accuracy']:.1%}"
-        at = min(facts["step"] if self._plan.steps else facts["tokens"], self._total)
-        self._at[run.name] = at
-        text = "  ".join(f"{name} {value}" for name, value in figures.items())
-        self._progress.update(self._tasks[run.name], completed=at, shown=text)
-        self._advance()
-
-    def ended(self, run: RunPlan, error: str | None) -> None:
-        self._at.pop(run.name, None)
-        if error:
-            self._progress.update(self._tasks[run.name], shown=f"failed: {error}")
-        else:
-            self._finished += 1
-            self._progress.update(self._tasks[run.name], completed=self._total)
-        self._advance()
-
-    def _advance(self) -> None:
-        self._progress.update(self._all, completed=self._finished * self._total + sum(self._at.values()))
-
-    def close(self) -> None:
-        self._progress.stop()

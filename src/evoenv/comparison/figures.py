@@ -49,7 +49,10 @@ def figures_of(plan: ComparisonPlan, runs: Sequence[ComparedRun]) -> list[Figure
         training_and_held_out("compare", plan, runs, axis),
         training_and_held_out(f"figures/compare_by_{other}", plan, runs, other),
         _simple("figures/zero_variance", plan, runs, axis, {"groups without signal": "zero_variance"}, share=True),
-        _simple("figures/pool", plan, runs, axis, {"active environments": "pool", "tag prototypes": "prototypes"}),
+        _simple(
+            "figures/pool", plan, runs, axis,
+            {"active environments": "pool", "tag prototypes": "prototypes", "weight of novelty γ": "gamma"},
+        ),
         _simple(
             "figures/generator", plan, runs, axis,
             {"generator reward": "generator_reward", "pass rate of candidates": "pass_rate"},

@@ -12,30 +12,36 @@ import msgspec
 
 from evoenv.config import Config, load_config, to_mapping
 from evoenv.durable import write_bytes
+from evoenv.environment.sets import CORPUS, SPLITS
 from evoenv.errors import InputError
 from evoenv.evaluation.protocol import Protocol, SuitePlan
 from evoenv.settings import run_config
 
 PLAN, RUNS, START, DONE, LOG, SERIES = "plan.json", "runs", "start", "done.json", "log.txt", "series.csv"
-BASELINE = "untrained"
+BASELINE, UPPER_BOUND = "untrained", "fixed-all"
 UNBOUNDED_STEPS = 1_000_000_000
 """The step limit of a run that a token budget ends."""
 
 VARIANTS: dict[str, tuple[str, ...]] = {
     "untrained": ("curriculum.name=untrained",),
     "fixed": ("curriculum.name=fixed",),
+    "fixed-all": ("curriculum.name=fixed",),
     "rlve": ("curriculum.name=rlve",),
     "dapo": ("curriculum.name=dapo",),
     "r-zero": ("curriculum.name=r-zero",),
     "evoenv": ("curriculum.name=evoenv", "generator.reward=full"),
     "evoenv-without-quality": ("curriculum.name=evoenv", "generator.reward=without-quality"),
     "evoenv-without-diversity": ("curriculum.name=evoenv", "generator.reward=without-diversity"),
-}
-"""What can be compared, and the settings that make it."""
+    "evoenv-recomputing": (
+        "curriculum.name=evoenv", "generator.reward=full", "review.enabled=true", "review.kind=recomputing",
+    ),
+}  # fmt: skip
+"""What can be compared, and the settings that make it. `fixed-all` has all families to train on (`all_families`)."""
 SET_BY_COMPARE = {
     "run.seed": "--seeds",
     "run.steps": "--steps",
     "run.tokens": "--tokens",
+    "run.tokens_at_least": "--ladder --equal-tokens",
     "curriculum.name": "--curricula",
     "generator.reward": "--curricula (evoenv-without-quality, evoenv-without-diversity)",
     "run.candidates": "--steps or --tokens",
@@ -105,6 +111,10 @@ class ComparisonPlan(msgspec.Struct, frozen=True, kw_only=True):
     own_settings: dict[str, tuple[str, ...]] = {}
     """Settings that one curriculum alone was given, by its name."""
     allow_degraded: bool = False
+    ladder: bool = False
+    """Whether the upper bound is run first, and nothing else if it does not move."""
+    equal_tokens: int = 0
+    """Tokens that every run reaches and is evaluated at, beside its `steps`; 0: none (yet)."""
 
     @property
     def curricula(self) -> tuple[str, ...]:
@@ -113,6 +123,11 @@ class ComparisonPlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def budget(self) -> str:
         return f"{self.steps:,} steps" if self.steps else f"{self.tokens:,} tokens"
+
+    @property
+    def goal(self) -> list[int]:
+        """What a run must have reached to be done."""
+        return [self.steps, self.tokens, *([self.equal_tokens] if self.equal_tokens else [])]
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -189,6 +204,8 @@ def make_plan(
     tokens: int = 0,
     eval_every: int = 0,
     allow_degraded: bool = False,
+    ladder: bool = False,
+    equal_tokens: int = 0,
 ) -> ComparisonPlan:
     """Plan a run of every curriculum in `names` with every seed, each of `steps` or of `tokens`.
 
@@ -199,6 +216,10 @@ def make_plan(
     shared, own_settings = split_overrides(overrides, names)
     # A checkpoint is needed to resume and at the end, not for every step; a user's own setting comes later and wins.
     own = [*defaults, f"run.checkpoint_every={eval_every or 10}", "run.keep_checkpoints=1", *shared]
+    first = run_config(preset, file, [*own, *run_settings(names[0], seeds[0], steps, tokens)])
+    if UPPER_BOUND in names:
+        families = f"curriculum.environments={all_families(first.curriculum.environments)}"
+        own_settings[UPPER_BOUND] = (families, *own_settings.get(UPPER_BOUND, ()))
     configs = {
         (name, seed): run_config(
             preset, file, [*own, *own_settings.get(name, ()), *run_settings(name, seed, steps, tokens)]
@@ -206,10 +227,9 @@ def make_plan(
         for name in names
         for seed in seeds
     }
-    first = run_config(preset, file, [*own, *run_settings(names[0], seeds[0], steps, tokens)])
     if not evaluation.max_tokens:
         evaluation = msgspec.structs.replace(evaluation, max_tokens=first.solver.max_tokens)
-    return ComparisonPlan(
+    plan = ComparisonPlan(
         model=first.model.name,
         steps=steps,
         tokens=tokens,
@@ -220,7 +240,25 @@ def make_plan(
         ),
         own_settings=own_settings,
         allow_degraded=allow_degraded,
+        ladder=ladder,
     )
+    return with_equal_tokens(plan, equal_tokens)
+
+
+def all_families(environments: str) -> str:
+    """Name all families of the part of the corpus that some environments are taken from; of `train` if of none."""
+    kind, _, rest = environments.partition(":")
+    split = rest.partition(":")[0]
+    return f"{CORPUS}:{split if kind == CORPUS and split in SPLITS else 'train'}"
+
+
+def with_equal_tokens(plan: ComparisonPlan, tokens: int) -> ComparisonPlan:
+    """Let every run go on until it has spent this many tokens, and be evaluated there; 0: as far as its steps."""
+    runs = tuple(
+        msgspec.structs.replace(run, config={**run.config, "run": {**run.config["run"], "tokens_at_least": tokens}})
+        for run in plan.runs
+    )
+    return msgspec.structs.replace(plan, runs=runs, equal_tokens=tokens)
 
 
 # --------------------------------------------------------------------------- the directory
@@ -247,7 +285,10 @@ def continued(directory: Path, plan: ComparisonPlan) -> ComparisonPlan:
         _check_empty(directory)
         return plan
     _check_continues(directory, before, plan)
-    return _with_earlier_runs(before, plan)
+    plan = _with_earlier_runs(before, plan)
+    # Found once, the common number of tokens stays: with more seeds the upper bound would give another one.
+    keeps = before.steps == plan.steps and not plan.equal_tokens
+    return with_equal_tokens(plan, before.equal_tokens if keeps else plan.equal_tokens)
 
 
 def write_plan(directory: Path, plan: ComparisonPlan) -> None:
@@ -266,7 +307,8 @@ def _check_empty(directory: Path) -> None:
 
 def _check_continues(directory: Path, before: ComparisonPlan, plan: ComparisonPlan) -> None:
     """Refuse a change of what is measured; more curricula, seeds, steps or tokens may be asked for."""
-    changed = [name for name in ("model", "eval_every", "evaluation") if getattr(before, name) != getattr(plan, name)]
+    measured = ("model", "eval_every", "evaluation", "ladder")
+    changed = [name for name in measured if getattr(before, name) != getattr(plan, name)]
     if bool(before.steps) != bool(plan.steps):
         changed.append("the kind of budget")
     earlier = {run.name: run for run in before.runs}
@@ -282,7 +324,7 @@ def _check_continues(directory: Path, before: ComparisonPlan, plan: ComparisonPl
         raise InputError(f"{directory} was begun with {before.budget}; a budget can be raised, not lowered")
 
 
-_BUDGET = {"run.steps", "run.tokens"}
+_BUDGET = {"run.steps", "run.tokens", "run.tokens_at_least"}
 
 
 def _differences(one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -325,7 +367,7 @@ def is_done(directory: Path, plan: ComparisonPlan, run: RunPlan) -> bool:
         state = msgspec.json.decode((run_directory(directory, run) / DONE).read_bytes())
     except (OSError, msgspec.DecodeError):
         return False
-    return isinstance(state, dict) and state.get("budget") == [plan.steps, plan.tokens]
+    return isinstance(state, dict) and state.get("budget") == plan.goal
 
 
 def write_json(path: Path, document: Any) -> None:

@@ -34,12 +34,13 @@ from evoenv.comparison.series import ComparedRun, series, to_csv
 from evoenv.config import Config
 from evoenv.durable import write_bytes
 from evoenv.errors import EvoEnvError, InputError
-from evoenv.evaluation import Evaluation, Suite, evaluate
+from evoenv.evaluation import Evaluation, ItemResult, Suite, evaluate
 from evoenv.evaluation.protocol import open_suites
+from evoenv.evaluation.statistics import mean_pass_at
 from evoenv.ports import Policy
 from evoenv.run import advance, create, prepare, reopen
 from evoenv.sandbox.host import Sandbox
-from evoenv.stages.budget import is_finished, tokens_spent
+from evoenv.stages.budget import first_step_with, is_finished, tokens_spent
 from evoenv.store.store import Store
 
 
@@ -58,13 +59,14 @@ def run_one(directory: Path, plan: ComparisonPlan, run: RunPlan) -> None:
         write_bytes(place / SERIES, to_csv([ComparedRun(run.curriculum, run.seed, rows)]).encode())
         write_json(
             place / DONE,
-            {"budget": [plan.steps, plan.tokens], "steps": store.last_step(), "tokens": tokens_spent(store)},
+            {"budget": plan.goal, "steps": store.last_step(), "tokens": tokens_spent(store)},
         )
 
 
 def _open_store(place: Path, config: Config) -> Store:
     if Store.begun(place):
-        return reopen(place, [f"run.steps={config.run.steps}", f"run.tokens={config.run.tokens}"])[0]
+        budget = ("steps", "tokens", "tokens_at_least")
+        return reopen(place, [f"run.{name}={getattr(config.run, name)}" for name in budget])[0]
     return create(place, config)[0]
 
 
@@ -76,7 +78,7 @@ def _train(session: _Session, stack: ExitStack) -> None:
     run = stack.enter_context(prepare(store, config, session.policy, session.sandbox, open_embedder(config)))
     while True:
         step, finished = store.last_step(), is_finished(store, config)
-        if step and (finished or (every and step % every == 0)):
+        if step and (finished or (every and step % every == 0) or session.is_common(step)):
             session.evaluate_at(step)
         if finished:
             return
@@ -135,6 +137,13 @@ class _Session:
         known = {item.suite for item in self.store.evaluations() if item.step == step}
         return known >= set(self.plan.evaluation.suites)
 
+    def is_common(self, step: int) -> bool:
+        """Whether every run of a ladder is compared here: at the common number of steps, or of tokens."""
+        plan = self.plan
+        if not plan.ladder:
+            return False
+        return step in (plan.steps, first_step_with(self.store, plan.equal_tokens))
+
     def evaluate_at(self, step: int) -> None:
         """Evaluate the policy as `step` left it on every suite; write to the run's store and a small file each."""
         known = {item.suite for item in self.store.evaluations() if item.step == step}
@@ -189,8 +198,23 @@ def summary_of(evaluation: Evaluation) -> dict[str, Any]:
         "mean_score": evaluation.mean_score.mean,
         "format_failures": evaluation.format_failures,
         "truncated": evaluation.truncated,
+        "pass_at": {str(k): value for k, value in evaluation.pass_at.items()},
+        "by_level": levels_of(evaluation.items),
+        "right": [item.right for item in evaluation.items],
         "by_environment": by_environment,
     }
+
+
+def levels_of(items: Sequence[ItemResult]) -> dict[str, dict[str, Any]]:
+    """Take the problems of each level apart: accuracy, pass@k, and how many there are."""
+    levels = sorted({item.difficulty for item in items if item.difficulty is not None})
+    by_level = {}
+    for level in levels:
+        counts = [(len(item.scores), item.right) for item in items if item.difficulty == level and item.scores]
+        if counts:
+            pass_at = {str(k): value for k, value in mean_pass_at(counts).items()}
+            by_level[str(level)] = {"accuracy": pass_at["1"], "pass_at": pass_at, "problems": len(counts)}
+    return by_level
 
 
 # --------------------------------------------------------------------------- the process

@@ -129,6 +129,7 @@ def solver_metrics(store: Store, step: int) -> dict[str, float]:
         "solver/score": sum(score.value for score in scores) / len(scores),
         "solver/right": sum(score.value >= FULLY_RIGHT for score in scores) / len(scores),
         "solver/format_ok": sum(score.format_ok for score in scores) / len(scores),
+        "solver/responses": float(len(scores)),
         "solver/zero_variance": silent / len(groups),
         "solver/environments": float(len({subject for subject, _, _ in store.requests(step, "solve").values()})),
     }

@@ -1,0 +1,323 @@
+"""The headroom ladder: is there room, where are runs compared, what share of the room does each reach?"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from evoenv.cli import main
+from evoenv.comparison import single
+from evoenv.comparison.ladder import (
+    Measured,
+    check_ladder,
+    first_runs,
+    judge_upper_bound,
+    ladder_suites,
+    tokens_of_upper_bound,
+    verdict_of,
+)
+from evoenv.comparison.ladder_results import write_ladder
+from evoenv.comparison.ladder_table import (
+    BASES,
+    Reading,
+    compared_at,
+    ratio,
+    rungs_of,
+    to_csv,
+    to_markdown,
+)
+from evoenv.comparison.plan import (
+    ComparisonPlan,
+    all_families,
+    continued,
+    is_done,
+    make_plan,
+    run_directory,
+    with_equal_tokens,
+    write_plan,
+)
+from evoenv.config import load_config, to_mapping
+from evoenv.errors import InputError
+from evoenv.store.store import Store
+from tests.curricula.scripted_runs import Scripts, install, scripted_plan
+
+SCRIPT = Path(__file__).parents[2] / "docs" / "experiments" / "ladder.py"
+COLUMNS = ("near T=0.6", "near T=1", "far T=0.6", "far T=1")
+
+
+def some_plan(*names: str, steps: int = 10, equal_tokens: int = 0) -> ComparisonPlan:
+    """A ladder over two suites at two temperatures, with two seeds."""
+    suites = ladder_suites(("near", "far"), (0.6, 1.0), {}, 0)
+    assert suites.suites == COLUMNS
+    plan = make_plan(
+        names, (0, 1), evaluation=suites, preset="tiny-test", steps=steps, ladder=True,
+        overrides=["curriculum.environments=corpus:basic:10"],
+    )  # fmt: skip
+    return with_equal_tokens(plan, equal_tokens)
+
+
+def measured(*right: float, pass_at: float = 0.5) -> Measured:
+    return Measured(sum(right) / len(right), pass_at, right, {"0": (right[0], pass_at, 1)})
+
+
+def everywhere(*right: float, pass_at: float = 0.5) -> dict[str, Measured]:
+    return {column: measured(*right, pass_at=pass_at) for column in COLUMNS}
+
+
+# --------------------------------------------------------------------------- is there room?
+
+
+def test_the_upper_bound_has_all_families_of_the_part_that_the_originals_are_from() -> None:
+    assert all_families("corpus:basic:10") == "corpus:basic"
+    assert all_families("seeds") == all_families("corpus") == "corpus:train"
+    plan = some_plan("untrained", "fixed-all", "fixed")
+    of_runs = {run.curriculum: run.config["curriculum"]["environments"] for run in plan.runs}
+    assert of_runs["fixed-all"] == "corpus:basic"
+    assert of_runs["fixed"] == "corpus:basic:10"
+    assert [run.name for run in first_runs(plan)] == [
+        "untrained-seed0", "untrained-seed1", "fixed-all-seed0", "fixed-all-seed1",
+    ]  # fmt: skip
+
+
+def test_noise_is_that_of_problems_and_that_of_seeds() -> None:
+    plan = some_plan("untrained", "fixed-all")
+    start = everywhere(0.2, 0.4)
+    ends = [everywhere(0.4, 0.6), everywhere(0.5, 0.9)]
+    verdict = verdict_of(plan, start, ends)
+    # by problem, over seeds: (0.2 + 0.3) / 2 and (0.2 + 0.5) / 2; by seed, over problems: 0.2 and 0.4
+    assert verdict.by_suite["near"].gain == pytest.approx(0.3)
+    problems = 0.1 / math.sqrt(2) / math.sqrt(2)  # deviation of 0.25 and 0.35, over two problems
+    seeds = 0.2 / math.sqrt(2) / math.sqrt(2)
+    assert verdict.by_suite["near"].error == pytest.approx(math.hypot(problems, seeds))
+    # two suites halve the problems' variance; the seeds are the same in both
+    assert verdict.average.error == pytest.approx(math.hypot(problems / math.sqrt(2), seeds))
+    assert (verdict.average.gain, verdict.seeds) == (pytest.approx(0.3), 2)
+    assert verdict.moved
+    assert "there is room" in verdict.words
+
+
+@pytest.mark.parametrize(("end", "moved"), [((0.3, 0.5, 0.3, 0.5), True), ((0.3, 0.3, 0.1, 0.5), False)])
+def test_the_same_mean_counts_only_if_the_problems_agree(end: tuple[float, ...], moved: bool) -> None:
+    plan = some_plan("untrained", "fixed-all")
+    start = everywhere(0.2, 0.4, 0.2, 0.4) if moved else everywhere(0.1, 0.3, 0.2, 0.4)
+    verdict = verdict_of(plan, start, [everywhere(*end)])
+    assert verdict.moved is moved
+    if not moved:
+        assert "nothing is learnt that the suites can show" in verdict.words
+        assert "--anyway" in verdict.words
+
+
+def test_runs_that_could_not_be_compared_at_two_places_are_refused() -> None:
+    plan = some_plan("fixed-all", "fixed")
+    check_ladder(plan)
+    runs = list(plan.runs)
+    falling = to_mapping(load_config(runs[0].config, overrides=["training.schedule=linear"]))
+    with pytest.raises(InputError, match="leave it constant"):
+        check_ladder(msgspec.structs.replace(plan, runs=(msgspec.structs.replace(runs[0], config=falling),)))
+    larger = to_mapping(load_config(runs[0].config, overrides=["solver.prompts=50"]))
+    with pytest.raises(InputError, match="solver responses a step"):
+        check_ladder(msgspec.structs.replace(plan, runs=(msgspec.structs.replace(runs[0], config=larger), *runs[1:])))
+    with pytest.raises(InputError, match="dapo has no fixed number of solver responses"):
+        check_ladder(msgspec.structs.replace(plan, runs=(msgspec.structs.replace(runs[0], curriculum="dapo"),)))
+    with pytest.raises(InputError, match="expected 8 or more"):
+        ladder_suites(("near",), (0.6,), {"samples": 4}, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--ladder", "--tokens", "5"], "--equal-tokens M for the second table"),
+        (["--ladder", "--steps", "2", "--protocol", "paper"], "name them by --suite"),
+        (["--ladder", "--steps", "2", "--temperature", "1"], "--temperatures T,T"),
+        (["--ladder", "--steps", "2", "--temperatures", "0,1"], "different numbers above 0"),
+        (["--ladder", "--steps", "2", "--samples", "4"], "pass@8"),
+        (["--ladder", "--steps", "2", "--curricula", "dapo"], "no fixed number of solver responses"),
+        (["--ladder", "--steps", "2", "--set", "training.schedule=linear"], "leave it constant"),
+        (["--ladder", "--steps", "2", "--set", "run.tokens_at_least=5"], "use --ladder --equal-tokens"),
+        (["--ladder", "--responses", "0"], "--responses is 0"),
+        (["--curricula", "dapo", "--responses", "5", "--suite", "seeds"], "no fixed number of solver responses"),
+        (["--curricula", "fixed", "--steps", "2", "--anyway"], "--anyway belongs to a headroom ladder"),
+        (["--steps", "2", "--suite", "seeds"], "compare needs --curricula A,B, or --ladder"),
+    ],
+)
+def test_what_is_no_ladder_is_refused_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert main(["compare", *arguments, "--preset", "tiny-test", "-o", str(tmp_path / "out")]) == 2
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+# --------------------------------------------------------------------------- the tables
+
+
+def reading(curriculum: str, seed: int, step: int, tokens: int, *right: float) -> Reading:
+    return Reading(curriculum, seed, step, 16 * step, tokens, everywhere(*right, pass_at=0.75))
+
+
+def test_a_run_is_compared_at_the_common_steps_and_at_its_first_evaluation_with_the_common_tokens() -> None:
+    plan = some_plan("untrained", "evoenv", equal_tokens=1000)
+    readings = [reading("evoenv", 0, step, tokens, 0.5) for step, tokens in ((2, 600), (5, 1100), (10, 3000))]
+    assert compared_at(plan, "responses", readings) is readings[2]
+    assert compared_at(plan, "tokens", readings) is readings[1]
+    assert compared_at(plan, "tokens", readings[:1]) is None
+    assert compared_at(some_plan("evoenv"), "tokens", readings) is None, "nothing is common yet"
+    untrained = [reading("untrained", 0, 0, 0, 0.5)]
+    assert compared_at(plan, "tokens", untrained) is untrained[0]
+
+
+def test_the_share_of_the_upper_bound_has_the_error_of_both() -> None:
+    share, error = ratio([0.02, 0.04], [0.1, 0.1])
+    assert (share, error) == (pytest.approx(0.3), pytest.approx(0.01 / 0.1))
+    # gains 0.03 ± 0.01 and 0.1 ± 0.02: sqrt(0.01² + 0.3²·0.02²) / 0.1
+    share, error = ratio([0.02, 0.04], [0.08, 0.12])
+    assert error == pytest.approx(math.sqrt(0.01**2 + 0.3**2 * 0.02**2) / 0.1)
+    assert ratio([0.02], [0.08, 0.12]) == (pytest.approx(0.2), None)
+
+
+def test_both_tables_hold_gains_shares_and_the_gain_per_thousand_responses() -> None:
+    plan = some_plan("untrained", "fixed-all", "evoenv", equal_tokens=1000)
+    start = everywhere(0.2, 0.4)  # 30%
+    points = {
+        ("untrained", 0): [reading("untrained", 0, 0, 0, 0.2, 0.4)],
+        ("fixed-all", 0): [reading("fixed-all", 0, 10, 1000, 0.4, 0.6)],
+        ("evoenv", 0): [reading("evoenv", 0, 4, 1200, 0.2, 0.5), reading("evoenv", 0, 10, 3000, 0.3, 0.5)],
+    }
+    rungs = {
+        (rung.basis, rung.curriculum): rung
+        for basis in BASES
+        for rung in rungs_of(plan, basis, start, points, moved=True)
+    }
+    by_responses, by_tokens = rungs["responses", "evoenv"], rungs["tokens", "evoenv"]
+    assert by_responses.gain["Avg"].mean == pytest.approx(0.1)
+    assert by_tokens.gain["Avg"].mean == pytest.approx(0.05)
+    assert by_responses.reached == (pytest.approx(0.5), None)
+    assert by_tokens.reached == (pytest.approx(0.25), None)
+    assert by_responses.pass_gain["far T=1"].mean == pytest.approx(0.25)
+    assert (by_responses.responses.mean, by_tokens.responses.mean) == (160, 64)
+    assert by_responses.per_thousand is not None
+    assert by_responses.per_thousand.mean == pytest.approx(1000 * 0.1 / 160)
+    assert rungs["responses", "untrained"].per_thousand is None
+    page = to_markdown(plan, verdict_of(plan, start, [points["fixed-all", 0][0].columns]), list(rungs.values()))
+    assert "## At equal tokens (1,000)" in page
+    assert "| evoenv | 1 | 10 | 160 | 3,000 | +10.0 | +25.0 | 50% | +62.50 |" in page
+    assert "| evoenv | 1 | 4 | 64 | 1,200 | +5.0 | +25.0 | 25% | +78.12 |" in page
+    rows = list(csv.DictReader(to_csv(rungs.values()).splitlines()))
+    assert len(rows) == 2 * 3 * (len(COLUMNS) + 1)
+    unmoved = rungs_of(plan, "responses", start, points, moved=False)
+    assert {rung.reached for rung in unmoved} == {None}, "of nothing there is no share"
+
+
+# --------------------------------------------------------------------------- its life
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripts:
+    return install(monkeypatch)
+
+
+def scripted_ladder(place: Path, steps: int, *names: str) -> ComparisonPlan:
+    plan = scripted_plan(place, steps, *names)
+    suites = ladder_suites(
+        [str(place / "held")], (0.6, 1.0), {"difficulties": (0, 1), "instances": 2, "samples": 9, "max_tokens": 64}, 0
+    )
+    return msgspec.structs.replace(plan, evaluation=suites, ladder=True)
+
+
+def analyse(ladder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the script that makes the figures and numbers of a page."""
+    terms = [
+        {"policy": "before training", "candidates": 8, "reach_l5": 0.5, "reward": {"mean": 0.6, "standard_error": 0.1}},
+        {"policy": "evoenv-seed0", "candidates": 8, "reach_l5": 0.75, "reward": {"mean": 0.8, "standard_error": 0.1},
+         "gain": {"mean": 0.2, "standard_error": 0.1}},
+    ]  # fmt: skip
+    (ladder / "terms.json").write_text(json.dumps(terms))
+    monkeypatch.setattr(sys, "argv", [str(SCRIPT), str(ladder), "--equal-terms", str(ladder / "terms.json")])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    assert ended.value.code == 0
+    assert {path.name for path in (ladder / "analysis").iterdir()} == {
+        "tables.md", "curves.csv", "reached.csv", "consistency.csv", "generator.csv", "training_and_held_out.png",
+        "zero_variance.png", "pool.png", "consistency.png", "gain.png", "reached.png", "generator_on_equal_terms.png",
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.sandbox
+def test_a_cheap_run_goes_on_to_the_common_tokens_and_an_expensive_one_is_measured_on_its_way(
+    tmp_path: Path, scripted: Scripts, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "out"
+    plan = scripted_ladder(tmp_path, 4, "untrained", "fixed-all", "fixed", "evoenv")
+    plan = continued(place, plan)
+    write_plan(place, plan)
+    for run in first_runs(plan):
+        single.run_one(place, plan, run)
+    verdict = judge_upper_bound(place, plan)
+    assert verdict is not None
+    # wrong before the second update, then right in every third sample
+    assert verdict.average.gain == pytest.approx(1 / 3)
+    spent = tokens_of_upper_bound(place, plan)
+    tokens = round(1.4 * spent)  # more than four steps of `fixed` cost, less than four of `evoenv`
+    plan = with_equal_tokens(plan, tokens)
+    write_plan(place, plan)
+    assert not any(is_done(place, plan, run) for run in plan.runs)
+    for run in plan.runs:
+        single.run_one(place, plan, run)
+        assert is_done(place, plan, run)
+    steps = {}
+    for run in plan.runs:
+        with Store.read(run_directory(place, run)) as store:
+            steps[run.curriculum] = store.last_step()
+    assert steps["untrained"] == 0
+    assert steps["fixed"] == steps["fixed-all"] > 4
+    assert steps["evoenv"] == 4
+    document = write_ladder(place, plan)
+    assert document["missing"] == []
+    rungs = {(rung["basis"], rung["curriculum"]): rung for rung in document["rungs"]}
+    assert {rungs["responses", name]["steps"]["mean"] for name in ("fixed-all", "fixed", "evoenv")} == {4}
+    assert rungs["tokens", "evoenv"]["steps"]["mean"] < 4
+    assert rungs["tokens", "evoenv"]["tokens"]["mean"] >= tokens
+    assert rungs["responses", "fixed"]["responses"]["mean"] == 4 * 3 * 2
+    assert rungs["responses", "fixed"]["share_of_upper_bound"]["share"] == pytest.approx(1.0)
+    levels = {row["level"] for row in csv.DictReader((place / "evaluations.csv").open())}
+    assert levels == {"all", "0", "1"}
+    analyse(place, monkeypatch)
+    assert "fixed, equal tokens: gain +33.33 points, 100% of the upper bound's gain" in capsys.readouterr().out
+    # begun again with a larger number of steps, the common tokens are found anew; with the same, they stay
+    assert continued(place, scripted_ladder(tmp_path, 4, "fixed")).equal_tokens == tokens
+    assert continued(place, scripted_ladder(tmp_path, 5, "fixed")).equal_tokens == 0
+
+
+@pytest.mark.long
+@pytest.mark.sandbox
+@pytest.mark.timeout(3600)
+def test_a_ladder_stops_at_an_upper_bound_that_does_not_move_unless_told_to_go_on(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    command = [
+        sys.executable, "-m", "evoenv", "compare", "--ladder", "--preset", "tiny-test", "--responses", "8",
+        "--seeds", "0", "--suite", "corpus:near", "--programs", "2", "--difficulties", "0,1", "--instances", "1",
+        "--jobs", "2", "--set", "curriculum.environments=corpus:basic:3", "-o", str(output),
+    ]  # fmt: skip
+    first = subprocess.run(command, capture_output=True, text=True)
+    assert first.returncode == 3, first.stderr
+    assert "The other rungs are not run" in first.stderr
+    assert sorted(path.name for path in (output / "runs").iterdir()) == ["fixed-all-seed0", "untrained-seed0"]
+    assert json.loads((output / "ladder.json").read_text())["upper_bound"]["moved"] is False
+    again = subprocess.run([*command, "--anyway", "--json"], capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    document = json.loads(again.stdout)
+    assert document["missing"] == []
+    assert document["equal_tokens"] > 0
+    assert len(document["rungs"]) == 2 * 7
+    page = (output / "ladder.md").read_text()
+    assert "At equal solver responses" in page
+    assert "At equal tokens" in page
