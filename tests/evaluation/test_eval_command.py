@@ -45,9 +45,9 @@ def test_help_says_what_holds_without_a_flag(capsys: pytest.CaptureFixture[str])
     for shown in (
         "--difficulties L levels of environments, as 0,1,2 or 0-3 (0,1,2)",
         "--instances N per environment and level (4)",
-        "--samples K per problem (1; the paper: 16)",
-        "--temperature T (0.6)",
-        "--top-p P (0.95)",
+        "--samples K per problem (1; the paper: 16, or 1 by suite)",
+        "--temperature T of sampling (0.6)",
+        "--top-p P of sampling (0.95)",
         "--max-tokens N per response (2048)",
         "--limit N of a benchmark file, the first N problems (all)",
     ):
