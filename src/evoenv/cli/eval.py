@@ -80,7 +80,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         what.add_argument(flag, metavar="F", help=f"of a benchmark file ({getattr(UNSAID, field)})")
     what.add_argument("--seed", type=int, help="of instances, samples and intervals (0)")
     how = parser.add_argument_group("sampling", "what is in brackets holds for --suite; a protocol has its own values")
-    how.add_argument("--samples", type=int, metavar="K", help=f"per problem ({UNSAID.samples}; the paper: 16, or 1 by suite)")
+    how.add_argument(
+        "--samples", type=int, metavar="K", help=f"per problem ({UNSAID.samples}; the paper: 16, or 1 by suite)"
+    )
     how.add_argument("--temperature", type=float, metavar="T", help=f"of sampling ({UNSAID.temperature:g})")
     how.add_argument("--top-p", type=float, metavar="P", help=f"of sampling ({UNSAID.top_p:g})")
     how.add_argument("--max-tokens", type=int, metavar="N", help=f"per response ({UNSAID.max_tokens})")
