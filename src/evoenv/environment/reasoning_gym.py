@@ -41,6 +41,7 @@ import reasoning_gym
 
 LEVELS = {levels}
 LEFT_OUT = {left_out}
+ERRORS_SHOW = {errors_show}
 KEPT = {{}}
 
 
@@ -99,6 +100,8 @@ class {title}(VerifiableEnvironment):
         try:
             score = data.score_answer(answer, self.entry(item, a))
         except Exception:
+            if ERRORS_SHOW:
+                raise
             return 0.0
         return 1.0 if score >= 1.0 else 0.0
 '''
@@ -134,18 +137,20 @@ def check_names(names: Sequence[str]) -> None:
         raise InputError(f"reasoning-gym has no data set {unknown[0]!r}; {_some(factory, unknown[0])}")
 
 
-def read_datasets(names: Sequence[str], *, sandbox: Sandbox | None = None) -> list[Dataset]:
+def read_datasets(names: Sequence[str], *, sandbox: Sandbox | None = None, errors_show: bool = False) -> list[Dataset]:
     """Make one environment per data set, each once. Raises InputError if the library or a data set is not there.
 
-    Levels at which a data set cannot generate anything are left out; its source names them.
+    Levels at which a data set cannot generate anything are left out; its source names them. An answer on which the
+    library's scorer raises an error scores 0, so that training goes on; `errors_show` lets the error out for an audit.
     """
     check_names(names)
     factory = _factory()
     with contextlib.ExitStack() as stack:
         opened = stack.enter_context(open_sandbox(modules=(MODULE,))) if sandbox is None else sandbox
+        levels = {name: usable(name, levels_of(name, factory), opened) for name in names}
         return [
-            Dataset(name, title(name), dataset_source(name, usable(name, levels_of(name, factory), opened)))
-            for name in dict.fromkeys(names)
+            Dataset(name, title(name), dataset_source(name, kept, errors_show=errors_show))
+            for name, kept in levels.items()
         ]
 
 
@@ -166,13 +171,16 @@ def usable(name: str, levels: Levels, sandbox: Sandbox) -> Levels:
     return levels if len(refused) == len(numbers) else levels.without(refused)
 
 
-def dataset_source(name: str, levels: Levels) -> str:
+def dataset_source(name: str, levels: Levels, *, errors_show: bool = False) -> str:
+    """Write the environment that calls one data set of the library."""
+
     def listed(lines: Iterable[str], brackets: str) -> str:
         return brackets[0] + "\n" + "".join(f"    {line},\n" for line in lines) + brackets[1]
 
     return SOURCE.format(
         name=name,
         title=title(name),
+        errors_show=errors_show,
         version=metadata.version(MODULE),
         licence=LICENCE,
         levels=listed((repr(dict(settings)) for settings in levels.settings.values()), "[]"),

@@ -59,7 +59,7 @@ def read_suite(text: str, modules: Sequence[str] = ()) -> tuple[list[Member], tu
 
 def _dataset(name: str, version: str) -> Member:
     def read(sandbox: Sandbox) -> Source:
-        (dataset,) = reasoning_gym.read_datasets([name], sandbox=sandbox)
+        (dataset,) = reasoning_gym.read_datasets([name], sandbox=sandbox, errors_show=True)
         left_out = reasoning_gym.left_out(dataset.source)
         return Source(
             dataset.source,

@@ -147,6 +147,10 @@ CODES: dict[str, tuple[str, str]] = {
         "The prompt promises one solution, but another one scores 1 as well.",
         "Generate only instances with one solution, or do not promise it.",
     ),
+    "L5.reference-beaten": (
+        "An answer is better than the reference.",
+        "Make the oracle exact: check it against all answers of small instances.",
+    ),
     "L5.not-a-number": (
         "An answer with nan or inf in place of numbers earns something.",
         "Refuse what math.isfinite refuses before you compare.",

@@ -26,6 +26,7 @@ from evoenv.validation.forms import plain_text
 from evoenv.validation.leaks import check_answer_in_prompt, check_shortcuts
 from evoenv.validation.probes import FULL, LENIENT, Probe, Solved, WrongAnswers, answer_options, solve, wrong_answers
 from evoenv.validation.rivals import check_options, check_tolerance, check_unique, plan_rivals
+from evoenv.validation.search import check_beaten, says_beaten, search
 from evoenv.validation.unworked import check_restated, check_special_numbers, plan_unworked
 from evoenv.validation.variants import MALFORMED
 from evoenv.validation.witness import find_witnesses
@@ -63,7 +64,11 @@ def check_scorer(evidence: Evidence) -> tuple[Family | None, list[Finding]]:
     further = [*plan_unworked(probed), *plan_rivals(probed, options, evidence.drawn)]
     wrong = wrong_answers(evidence, probed, options, further)
     family = tell_family(evidence, probed, wrong)
-    findings += check_failures(wrong.all())
+    searched = [] if family.compares else search(evidence, solved)
+    beaten = [] if family.compares else check_beaten([*wrong.changed, *wrong.foreign, *searched])
+    failing = wrong.all() + searched
+    findings += check_failures([probe for probe in failing if not says_beaten(probe.outcome)] if beaten else failing)
+    findings += beaten
     findings += check_changed(wrong, family)
     findings += check_decimals(wrong.cut, wrong.forgiving)
     findings += check_special_numbers(wrong.special, family.graded)
@@ -71,7 +76,7 @@ def check_scorer(evidence: Evidence) -> tuple[Family | None, list[Finding]]:
     findings += check_options(wrong.option)
     findings += check_tolerance(wrong.neighbour, wrong.foreign, family.compares)
     if not family.compares:
-        findings += check_unique(evidence, solved, [*wrong.changed, *wrong.foreign])
+        findings += check_unique(evidence, solved, [*wrong.changed, *wrong.foreign, *searched])
     findings += check_flooded(wrong.flooded, family)
     findings += check_malformed(wrong, family, probed)
     findings += check_consolation(wrong, family)

@@ -38,6 +38,13 @@ _UNIQUE = re.compile(
     r"|the only (?:valid |correct |possible |right )?(?:solution|answer)",
     re.IGNORECASE,
 )
+_FIRST = re.compile(
+    r"\b(?:find|give|write|return|output|print|report|answer)\b[^.?!\n]{0,120}"
+    r"\blexicographically (?:smallest|largest|least|greatest|first|last|earliest|latest|minimal|maximal)",
+    re.IGNORECASE,
+)
+"""Asks for the first of all answers in an order, of which there is one."""
+_PART = re.compile(r"[^\s,;]+")
 _ESSENTIAL = frozenset(
     "symbol-changed plus-one minus-one last-plus-one first-changed last-changed middle-changed value-changed balanced "
     "shifted letter-changed".split()
@@ -128,12 +135,23 @@ def _differ(probe: Probe) -> bool:
 
 def check_unique(evidence: Evidence, solved: Sequence[Solved], probes: Sequence[Probe]) -> list[Finding]:
     """Report a second solution of a task that promises one: found among the changed answers, or by a short search."""
-    promised = [solution for solution in solved if _UNIQUE.search(solution.instance.prompt)]
+    first = {solution.instance.key for solution in solved if _FIRST.search(solution.instance.prompt)}
+    promised = [
+        solution for solution in solved if solution.instance.key in first or _UNIQUE.search(solution.instance.prompt)
+    ]
     if len(promised) < FEWEST:
         return []
     right = {solution.instance.key: _essence(solution.text) for solution in solved}
     seconds = [probe for probe in probes if probe.kind.partition(":")[2] in _ESSENTIAL and not probe.may_be_valid]
     seconds += [probe for probe in probes if probe.kind == "foreign"]
+    parts = {solution.instance.key: sorted(_PART.findall(solution.text)) for solution in solved}
+    # The same parts in another order are another answer only if the task says so.
+    seconds += [
+        probe
+        for probe in probes
+        if probe.kind == "searched"
+        and (probe.instance.key in first or sorted(_PART.findall(probe.text)) != parts.get(probe.instance.key))
+    ]
     easiest = sorted(promised, key=lambda solution: (solution.instance.difficulty, len(solution.instance.prompt)))[
         :SEARCHED
     ]
@@ -156,7 +174,8 @@ def check_unique(evidence: Evidence, solved: Sequence[Solved], probes: Sequence[
     if len({probe.instance.key for probe in seconds}) < 2:
         return []
     seen = f"{seconds[0].describe()} scores 1 beside the reference {seconds[0].instance.answer_key[:40]}"
-    return [finding("L5.not-unique", f"{seen}, but the prompt promises one solution", seconds[0].replay)]
+    promise = "asks for the first" if seconds[0].instance.key in first else "promises one solution"
+    return [finding("L5.not-unique", f"{seen}, but the prompt {promise}", seconds[0].replay)]
 
 
 def _essence(text: str) -> str:

@@ -73,6 +73,10 @@ _FREE_CONSTANT = re.compile(r"\s*[+-]\s*(?:[CcKk]|const(?:ant)?)\s*$")
 """The "+ C" of an antiderivative: whatever stands in its place is as right."""
 
 
+_FORMULA = re.compile(r"[A-Za-z0-9)]\s*[*+=&|∧∨·×]\s*[A-Za-z0-9(]")
+"""Backwards, 2*x is x*2: another way to write the same."""
+
+
 def _text_variants(text: str) -> list[Variant]:
     constant = _FREE_CONSTANT.search(text)
     if constant is not None and constant.start():
@@ -92,7 +96,7 @@ def _text_variants(text: str) -> list[Variant]:
             if len(text) >= 6:
                 result.append(Variant("first-half", text[: len(text) // 2]))
             if text[::-1] != text:
-                result.append(Variant("reversed", text[::-1]))
+                result.append(Variant("reversed", text[::-1], may_be_valid=_FORMULA.search(text) is not None))
         words = text.split()
         if len(words) > 1:
             result.append(Variant("word-dropped", " ".join(words[:-1])))
