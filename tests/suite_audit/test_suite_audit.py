@@ -106,6 +106,17 @@ def test_names_and_answers_are_text_on_the_page_and_in_the_shell() -> None:
     assert "note &amp; more" in html
 
 
+def test_sets_that_cannot_be_judged_are_not_called_refused() -> None:
+    def outcome(layer: int | None, *codes: str) -> str:
+        rows = tuple({"code": code, "message": "", "hint": "", "replay": ""} for code in codes)
+        return Verdict("name", "key", layer, None, rows, (), (), "", 0.1).outcome
+
+    assert outcome(0, "L1.import") == outcome(4, "L5.no-reference") == "not judged"
+    assert outcome(0, "L1.import", "L1.dunder") == outcome(4, "L5.permissive") == "refused"
+    assert outcome(5) == "passed"
+    assert outcome(None) == "undecided"
+
+
 def test_two_sets_of_one_name_are_refused_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for folder in ("a", "b"):
         (tmp_path / "suite" / folder).mkdir(parents=True)

@@ -28,6 +28,8 @@ SOURCES = "sources"
 LONGEST_ANSWER = 2000
 """Characters of an answer that a command line is written for."""
 
+NOT_JUDGED = {"L1.import", "L5.no-reference"}
+
 Progress = Callable[[int, int], None]
 
 
@@ -51,13 +53,16 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """`passed`, `refused`, `undecided`, or `not judged` if it needs modules that were not allowed."""
+        """`passed`, `refused`, `undecided`, or `not judged`.
+
+        Not judged is what needs modules that were not allowed, and what has no answer that is known to score 1.
+        """
         if self.layer is None:
             return "undecided"
         if self.layer == 5:
             return "passed"
         codes = {finding["code"] for finding in self.findings}
-        return "not judged" if codes and codes <= {"L1.import"} else "refused"
+        return "not judged" if codes and codes <= NOT_JUDGED else "refused"
 
 
 def audit(

@@ -45,7 +45,7 @@ def find_witnesses(evidence: Evidence, chosen: Sequence[Drawn]) -> tuple[list[So
                 break
     if len(witnesses) >= 2:
         return witnesses, []
-    seen = "the environment stores the value of the best answer but no answer"
+    seen = "the environment stores no written answer, at most its value"
     return [], [finding("L5.no-reference", f"{seen}, and no small instance could be solved by search")]
 
 
