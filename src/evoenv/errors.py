@@ -63,3 +63,7 @@ class BudgetExhausted(PolicyError):
 
 class StoreError(EvoEnvError):
     pass
+
+
+class OlderRun(StoreError):
+    """The run was written by an older version, and may not be brought up to date in its place."""

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from report_support import add_candidate, begin, large_run
@@ -14,8 +15,9 @@ from report_support import add_candidate, begin, large_run
 from evoenv.cli import main
 from evoenv.config import load_config, to_mapping
 from evoenv.records import Decision, ValidationReport
+from evoenv.report.audit import DRAWN_BY_THE_OVERVIEW
 from evoenv.report.figures import figures_of
-from evoenv.report.page import LISTED_AT_MOST
+from evoenv.report.page import ROWS_AT_MOST
 from evoenv.report.reading import read_run
 from evoenv.report.write import write_report
 from evoenv.store.store import Store
@@ -29,6 +31,17 @@ FIGURES = (
 def page_of(directory: Path) -> str:
     assert main(["report", str(directory), "--no-png"]) == 0
     return (directory / "report" / "index.html").read_text(encoding="utf-8")
+
+
+def data_of(page: str) -> dict[str, Any]:
+    """The documents inside a page."""
+    block = page.partition('<script id="data" type="application/json">')[2].partition("</script>")[0]
+    data: dict[str, Any] = json.loads(block)
+    return data
+
+
+def notes_of(page: str) -> str:
+    return " ".join(data_of(page)["documents"]["audit"]["notes"])
 
 
 @pytest.mark.slow
@@ -53,7 +66,7 @@ def test_the_words_name_the_page(small_run: Path, tmp_path: Path, capsys):
 
 def test_a_run_that_never_did_anything_says_so(tmp_path: Path, capsys):
     Store.create(tmp_path / "run", to_mapping(load_config({})), {}).close()
-    assert "Nothing has happened in this run yet" in page_of(tmp_path / "run")
+    assert "Nothing has happened in this run yet" in notes_of(page_of(tmp_path / "run"))
     assert "Nothing has happened" in capsys.readouterr().err
 
 
@@ -66,9 +79,9 @@ def test_a_run_without_admissions_says_so_and_shows_why(tmp_path: Path):
         with store.stage(1, "rotated"):
             pass
     page = page_of(directory)
-    assert "No candidate was admitted: the pool holds the original environments alone." in page
+    assert "No candidate was admitted: the pool holds the original environments alone." in notes_of(page)
     assert "L1.no-code" in page
-    assert "is not finished" not in page
+    assert "is not finished" not in notes_of(page)
 
 
 def test_a_run_by_another_curriculum_says_that_it_proposes_nothing(tmp_path: Path):
@@ -77,10 +90,10 @@ def test_a_run_by_another_curriculum_says_that_it_proposes_nothing(tmp_path: Pat
         store.add_metrics(1, {"solver/score": 0.5})
         with store.stage(1, "rotated"):
             pass
-    page = page_of(tmp_path / "run")
-    assert "trains by the curriculum ‘fixed’, which proposes no environments" in page
-    assert "No candidate was admitted" not in page
-    assert "Nothing has happened" not in page
+    notes = notes_of(page_of(tmp_path / "run"))
+    assert "trains by the curriculum ‘fixed’, which proposes no environments" in notes
+    assert "No candidate was admitted" not in notes
+    assert "Nothing has happened" not in notes
 
 
 def test_a_run_of_one_step_has_every_figure(tmp_path: Path):
@@ -88,7 +101,10 @@ def test_a_run_of_one_step_has_every_figure(tmp_path: Path):
     with Store.read(tmp_path / "run") as store:
         figures = figures_of(read_run(store))
     assert [figure.key for figure in figures if figure.panels] == FIGURES
-    assert write_report(tmp_path / "run", pictures=False).page.read_text(encoding="utf-8").count("<svg") == len(FIGURES)
+    page = write_report(tmp_path / "run", pictures=False).page.read_text(encoding="utf-8")
+    shown = data_of(page)["documents"]["audit"]
+    drawn = [figure["key"] for figure in shown["figures"] if figure["panels"]]
+    assert drawn == [key for key in FIGURES if key not in DRAWN_BY_THE_OVERVIEW]
 
 
 def test_a_run_that_is_being_written_is_shown_as_it_is_at_this_moment(tmp_path: Path, capsys):
@@ -97,9 +113,10 @@ def test_a_run_that_is_being_written_is_shown_as_it_is_at_this_moment(tmp_path: 
         add_candidate(store, 1, 0, source="class A: pass", response="r")
         page = page_of(directory)  # the writer has its lock all the while
         add_candidate(store, 1, 1, source="class B: pass", response="r")
-    assert "The run is not finished: 0 of 3 steps are done" in page
-    data = json.loads(page.partition('<script id="data" type="application/json">')[2].partition("</script>")[0])
-    assert len(data["entries"]) == 11
+    assert "The run is not finished: 0 of 3 steps are done" in notes_of(page)
+    data = data_of(page)
+    assert len(data["candidates"]) == 1
+    assert len(data["environment"]) == 10
     assert "The run is not finished" in capsys.readouterr().err
 
 
@@ -147,7 +164,8 @@ def test_without_matplotlib_the_page_is_whole_and_the_missing_png_is_said(
     shown = capsys.readouterr()
     assert "no PNG was drawn: matplotlib is not installed (pip install 'evoenv[report]')" in shown.err
     assert "PNG" not in shown.out
-    assert (tmp_path / "index.html").read_text(encoding="utf-8").count("<svg") == len(FIGURES)
+    shown = data_of((tmp_path / "index.html").read_text(encoding="utf-8"))["documents"]["audit"]
+    assert sum(bool(figure["panels"]) for figure in shown["figures"]) == len(FIGURES) - len(DRAWN_BY_THE_OVERVIEW)
     assert not list(tmp_path.rglob("*.png"))
 
 
@@ -155,8 +173,9 @@ def test_the_same_run_gives_the_same_report(small_run: Path, tmp_path: Path):
     pages = []
     for name in ("a", "b"):
         write_report(small_run, tmp_path / name, pictures=False)
-        text = (tmp_path / name / "index.html").read_text(encoding="utf-8")
-        pages.append(text.replace(text[text.index(" on 20") : text.index(" UTC from")], ""))
+        data = data_of((tmp_path / name / "index.html").read_text(encoding="utf-8"))
+        del data["written"]
+        pages.append(data)
     assert pages[0] == pages[1]
 
 
@@ -169,8 +188,8 @@ def test_a_scripted_run_through_the_real_loop_shows_every_fate(scripted_run: Pat
     report = write_report(scripted_run, tmp_path)
     assert len(report.png) == len(FIGURES)
     page = report.page.read_text(encoding="utf-8")
-    data = json.loads(page.partition('<script id="data" type="application/json">')[2].partition("</script>")[0])
-    entries = [dict(zip(data["fields"], row, strict=True)) for row in data["entries"]]
+    data = data_of(page)
+    entries = data["candidates"]
     assert {entry["state"] for entry in entries} == {
         "pool", "retired", "l1", "l2", "l3", "l4", "l5", "review", "too-hard", "too-easy", "gate", "batch-duplicate",
     }  # fmt: skip
@@ -180,15 +199,17 @@ def test_a_scripted_run_through_the_real_loop_shows_every_fate(scripted_run: Pat
     assert fresh["quality"] == pytest.approx(0.9692, abs=1e-4)
     assert fresh["diversity"] == pytest.approx(2.75, abs=1e-4)
     assert fresh["reward"] == pytest.approx(0.9692 + 2.75, abs=2e-4)
-    detail = data["details"][fresh["id"]]
-    assert data["sources"][detail["source"]].startswith("import random")
-    assert len(detail["instances"]) == 2
-    assert "counting from 2" in detail["instances"][0][2]
-    assert ["the reference", 1.0] in [[probe[0], probe[2]] for probe in detail["probes"]]
-    assert [verdict for verdict, _ in detail["reviews"]] == ["accept"] * 3
-    assert [score for _, _, score, _, _ in detail["calibration"]] == [1.0, 0.0, 0.0, 0.0]
-    assert detail["calibration"][0][0].startswith("Kind fresh. Multiply")
-    assert detail["groups"] >= len(detail["solved"]) >= 1
+    detail = data["candidate"][fresh["id"]]
+    assert data["texts"][detail["source"]["ref"]].startswith("import random")
+    evidence = detail["evidence"]
+    assert len(evidence["instances"]) == 2
+    prompt = evidence["instances"][0]["prompt"]
+    assert "counting from 2" in (data["texts"][prompt["ref"]] if "ref" in prompt else prompt["text"])
+    assert ["the reference", 1.0] in [[kind, score] for kind, _, score in evidence["probes"]]
+    assert [review["verdict"] for review in detail["reviews"]] == ["accept"] * 3
+    calibrated = [reply["score"] for request in detail["calibration_requests"] for reply in request["replies"]]
+    assert calibrated == [1.0, 0.0, 0.0, 0.0]
+    assert any(row["subject"] == fresh["environment"] for row in data["groups"])
     assert report.overview.tiles[-1][1] == "50.0%"
 
 
@@ -199,8 +220,8 @@ def test_a_run_of_the_tiny_model_has_a_report(tmp_path: Path, capsys):
     directory = tmp_path / "run"
     assert main(["train", "--preset", "tiny-test", "--run", str(directory), "--plain"]) == 0
     page = page_of(directory)
-    assert "2 steps" in page
-    assert "No candidate was admitted" in page
+    assert "2 steps" in data_of(page)["documents"]["audit"]["lead"]
+    assert "No candidate was admitted" in notes_of(page)
     assert capsys.readouterr().out.rstrip().endswith("beside it)")
 
 
@@ -219,10 +240,9 @@ def test_ten_thousand_candidates_give_a_file_that_a_browser_opens(tmp_path: Path
 def test_a_list_that_would_be_too_long_keeps_all_that_was_admitted(tmp_path: Path):
     large_run(tmp_path / "run", 50, 450)
     report = write_report(tmp_path / "run", text_budget=0, pictures=False)
-    page = report.page.read_text(encoding="utf-8")
-    data = json.loads(page.partition('<script id="data" type="application/json">')[2].partition("</script>")[0])
-    assert len(data["entries"]) == LISTED_AT_MOST
+    data = data_of(report.page.read_text(encoding="utf-8"))
+    assert len(data["candidates"]) == ROWS_AT_MOST
+    assert data["totals"]["candidate"] == 22_500
     with Store.read(tmp_path / "run") as store:
-        records = len(store.environments())
-    assert [row[2] for row in data["entries"]].count("pool") == records > 1000
-    assert f"Listed are {LISTED_AT_MOST:,} of 22,510 entries" in page
+        records = [record for record in store.environments() if not record.original]
+    assert [row["state"] for row in data["candidates"]].count("pool") == len(records) > 1000

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from report_support import begin
 
 from evoenv.records import Novelty
+from evoenv.report.audit import MARKS_EMBEDDED, figure_document, panel_document
 from evoenv.report.charts import (
     Bars,
     Columns,
     Figure,
     Lines,
-    Series,
+    Spans,
     Tree,
     is_measured,
-    nice_ticks,
-    quantile,
-    tick_words,
     window_words,
     windows,
 )
@@ -31,10 +29,11 @@ from evoenv.report.figures import figures_of, funnel, rejections, scores
 from evoenv.report.png import paint
 from evoenv.report.pool_figures import lay_out
 from evoenv.report.reading import RunData, read_run
-from evoenv.report.svg import draw
 from evoenv.runs.candidates import Entry
 from evoenv.runs.environments import closest_parent
+from evoenv.runs.view import quantile
 from evoenv.store.store import EnvironmentRecord, Store
+from evoenv.watch.documents import encode
 
 
 @pytest.fixture(scope="module")
@@ -80,23 +79,6 @@ def test_quantiles_interpolate():
     assert quantile([4.0, 1.0, 2.0, 3.0], 0.5) == 2.5
     assert quantile([0.0, 10.0], 0.1) == 1.0
     assert quantile([7.0], 0.9) == 7.0
-
-
-@given(low=st.floats(-1e6, 0), high=st.floats(0, 1e6))
-@example(low=0.0, high=5e-324)
-@example(low=0.0, high=0.0)
-def test_ticks_are_round_and_hold_all_values(low, high):
-    ticks = nice_ticks(low, high)
-    slack = 1e-6 * max(1.0, high - low)
-    assert ticks[0] <= low + slack
-    assert ticks[-1] >= high - slack
-    assert 2 <= len(ticks) <= 9
-
-
-def test_ticks_by_hand():
-    assert nice_ticks(0, 16) == [0, 5, 10, 15, 20]
-    assert [tick_words(value) for value in (-0.5, 12000, 3)] == ["−0.5", "12k", "3"]
-    assert tick_words(0.25, share=True) == "25%"
 
 
 # --------------------------------------------------------------------------- what the figures say
@@ -210,17 +192,6 @@ def drawn(data: RunData) -> list[Figure]:
     return [figure for figure in figures if figure.panels]
 
 
-def test_every_figure_is_well_formed_svg_with_words_for_those_who_do_not_see_it(data: RunData):
-    for figure in drawn(data):
-        tree = ElementTree.fromstring(draw(figure))
-        assert tree.get("role") == "img"
-        named = {element.get("id"): element.text for element in tree if element.get("id")}
-        assert named[f"{figure.key}-t"] == figure.title
-        assert named[f"{figure.key}-d"] == figure.alt
-        values = [value for element in tree.iter() for value in element.attrib.values()]
-        assert not any("nan" in value or "inf " in value for value in values)
-
-
 def test_every_figure_is_a_png(data: RunData):
     for figure in drawn(data):
         image = paint(figure)
@@ -230,22 +201,24 @@ def test_every_figure_is_a_png(data: RunData):
         assert 300 <= height <= 2400, figure.key
 
 
-def test_gaps_break_a_line_and_a_single_point_is_a_dot():
-    figure = figures_like(Lines([1, 2, 3, 4], [Series("a", [1.0, None, 2.0, 3.0], "blue")], "y"))
-    tree = ElementTree.fromstring(draw(figure))
-    lines = [element for element in tree.iter() if "line" in (element.get("class") or "").split()]
-    dots = [element for element in tree.iter() if element.tag.endswith("circle")]
-    assert len(lines) == 1
-    assert len(dots) == 3
+# --------------------------------------------------------------------------- what the page draws
 
 
-def figures_like(panel):
-    return Figure("key", "Title", "caption", "alt", [panel])
+def test_every_figure_is_a_document_that_json_can_write_with_words_for_those_who_do_not_see_it(data: RunData):
+    for figure in drawn(data):
+        document = json.loads(encode(figure_document(figure)))
+        assert document["alt"]
+        assert [panel["kind"] for panel in document["panels"]] == [type(p).__name__.lower() for p in figure.panels]
+        assert len(document["table"]["rows"]) == len(figure.table.rows)
 
 
-def test_hundreds_of_environments_stay_one_picture(data: RunData):
+def test_a_forest_or_a_timeline_that_no_page_could_draw_is_cut_and_counted(data: RunData):
     tree = lay_out(data)
     assert tree is not None
-    many = Tree([*tree.nodes] * 20, tree.links, tree.faint, 100, 900)
-    image = ElementTree.fromstring(draw(figures_like(many)))
-    assert float(image.get("viewBox").split()[3]) < 3000
+    many = Tree([*tree.nodes] * 100, tree.links, tree.faint, 100, 900)
+    assert panel_document(many) == {"kind": "omitted", "left_out": 100 * len(tree.nodes)}
+    (spans,) = next(figure for figure in drawn(data) if figure.key == "lifetimes").panels
+    assert isinstance(spans, Spans)
+    document = panel_document(Spans([*spans.spans] * 100, spans.last))
+    assert len(document["spans"]) == MARKS_EMBEDDED
+    assert document["left_out"] == 100 * len(spans.spans) - MARKS_EMBEDDED

@@ -8,20 +8,20 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
-from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_support import ATTACKS
+from report_support import ATTACKS, add_candidate, begin
 
 from evoenv.prompts.review import ScoredAnswer, review_messages
 from evoenv.records import Instance
-from evoenv.report.page import safe_json
-from evoenv.report.reading import TEXT_CUT, collect, cut, read_evidence, read_run
+from evoenv.report.page import Texts, safe_json
 from evoenv.report.write import write_report
-from evoenv.store.store import Store
+from evoenv.watch.documents import TEXT_AT_MOST
+from evoenv.watch.evidence import evidence_document
 
 
 class Outline(HTMLParser):
@@ -61,18 +61,23 @@ def test_hostile_text_makes_no_element_and_no_attribute(hostile_page: str):
     assert not [name for name in names if name.startswith("on") or name in ("style", "src", "srcset")]
     assert [attributes.get("type") for tag, attributes in outline.elements if tag == "script"] == [
         "application/json",
-        None,
+        "module",
     ]
     for attack in ATTACKS[:5]:
         assert attack not in hostile_page
 
 
+def data_of(page: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(Outline(page).inside["script"][0])
+    return data
+
+
 def test_hostile_text_arrives_as_it_was_written(hostile_page: str):
-    data = json.loads(Outline(hostile_page).inside["script"][0])
-    names = {row[1] for row in data["entries"]}
-    assert set(ATTACKS) <= names
-    responses = [detail.get("response", "") for detail in data["details"].values()]
-    assert all(any(attack in text for text in responses) for attack in ATTACKS)
+    data = data_of(hostile_page)
+    assert {row["name"] for row in data["candidates"]} == set(ATTACKS)
+    responses = [document["response"] for document in data["candidate"].values()]
+    texts = [data["texts"][clip["ref"]] if "ref" in clip else clip["text"] for clip in responses]
+    assert all(any(attack in text for text in texts) for attack in ATTACKS)
 
 
 @given(
@@ -108,15 +113,8 @@ def test_the_policy_names_the_one_script_and_the_one_style(hostile_page: str):
 
 def test_nothing_is_asked_of_the_network(hostile_page: str):
     outline = Outline(hostile_page)
-    links = [attributes["href"] for tag, attributes in outline.elements if "href" in attributes]
-    assert links
-    assert all(link is not None and link.startswith("#") for link in links)
-    assert not re.findall(r"url\(|@import|https?://", outline.inside["style"][0] + outline.inside["script"][1])
-
-
-def test_the_script_never_makes_markup_out_of_text():
-    script = (resources.files("evoenv.report") / "assets" / "report.js").read_text(encoding="utf-8")
-    assert not re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|Function\(|DOMParser", script)
+    assert not [attributes for _, attributes in outline.elements if "href" in attributes or "src" in attributes]
+    assert not re.findall(r"url\(|@import|https?://", outline.inside["style"][0])
 
 
 def test_a_spreadsheet_gets_no_formula(hostile: Path, tmp_path: Path):
@@ -129,7 +127,10 @@ def test_a_spreadsheet_gets_no_formula(hostile: Path, tmp_path: Path):
 
 def test_admitted_environments_come_with_their_distance_to_the_seeds_and_their_tags(small_run: Path, tmp_path: Path):
     page = write_report(small_run, tmp_path, pictures=False).page.read_text(encoding="utf-8")
-    assert "highest rewards step d_seed tags pass rate reward" in " ".join(re.sub("<[^>]*>", " ", page).split())
+    paragraphs = {
+        paragraph["title"]: paragraph["rows"] for paragraph in data_of(page)["documents"]["audit"]["paragraphs"]
+    }
+    assert paragraphs["Admitted"][0] == ["highest rewards", "step", "d_seed", "tags", "pass rate", "reward"]
     with (tmp_path / "candidates.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     seeds = [set(row["tags"].split()) for row in rows if row["original"] == "1"]
@@ -146,42 +147,53 @@ def test_admitted_environments_come_with_their_distance_to_the_seeds_and_their_t
 # --------------------------------------------------------------------------- what is embedded
 
 
-def test_a_budget_keeps_some_of_every_fate(small_run: Path):
-    with Store.read(small_run) as store:
-        data = read_run(store)
-        everything = collect(store, data)
-        some = collect(store, data, budget=everything.size // 3)
-        nothing = collect(store, data, budget=0)
-    assert everything.left_out == 0
-    assert 0 < some.size < everything.size // 2
-    assert some.left_out == len(data.entries) - len(some.by_entry)
-    states = {entry.id: entry.state for entry in data.entries}
-    assert {states[name] for name in some.by_entry} == set(states.values())
-    assert nothing.left_out == len(data.entries)
+def test_a_budget_keeps_some_of_every_fate(small_run: Path, tmp_path: Path):
+    whole = write_report(small_run, tmp_path, pictures=False)
+    everything = data_of(whole.page.read_text(encoding="utf-8"))
+    assert whole.embedded == whole.entries == 70
+    assert len(everything["candidate"]) == everything["totals"]["candidate"] == 60
+    fates = {row["id"]: row["state"] for row in everything["candidates"]}
+    some = write_report(small_run, tmp_path, text_budget=150_000, pictures=False)
+    embedded = data_of(some.page.read_text(encoding="utf-8"))
+    assert 0 < len(embedded["candidate"]) < 60
+    assert some.embedded < 70
+    assert {fates[name] for name in embedded["candidate"]} == set(fates.values())
+    assert len(embedded["candidates"]) == 60, "the list is whole"
+    nothing = write_report(small_run, tmp_path, text_budget=0, pictures=False)
+    assert nothing.embedded == 0
+    assert nothing.size < some.size < whole.size
 
 
-def test_what_is_left_out_is_said(small_run: Path, tmp_path: Path):
-    page = write_report(small_run, tmp_path, text_budget=2000, pictures=False).page.read_text(encoding="utf-8")
-    assert re.search(r"sources and texts are embedded for \d+ of 70 entries", page)
+def test_a_text_that_many_have_is_stored_once():
+    texts = Texts()
+    long, short = {"text": "x" * 300, "length": 300}, {"text": "y", "length": 1}
+    assert texts.share({"a": [long, long], "b": short}) == {"a": [{"ref": 0, "length": 300}] * 2, "b": short}
+    texts.share({"text": "z" * 300, "length": 900})
+    texts.forget(1)
+    assert texts.kept == ["x" * 300]
+    assert texts.share({"text": "z" * 300, "length": 900}) == {"ref": 1, "length": 900}
 
 
-def test_long_texts_are_cut_and_say_so():
-    assert cut("short") == "short"
-    text = cut("x" * (TEXT_CUT + 1))
-    assert text.startswith("x" * TEXT_CUT + "\n…")
-    assert "4,001 characters in all" in text
+def test_long_texts_are_cut_and_keep_their_length(tmp_path: Path):
+    with begin(tmp_path / "run") as store:
+        name = add_candidate(store, 1, 0, source=None, response="x" * (TEXT_AT_MOST + 1))
+    data = data_of(write_report(tmp_path / "run", pictures=False).page.read_text(encoding="utf-8"))
+    clip = data["candidate"][name]["response"]
+    assert clip["length"] == TEXT_AT_MOST + 1
+    assert data["texts"][clip["ref"]] == "x" * TEXT_AT_MOST
 
 
 def test_instances_and_probes_are_read_back_out_of_the_review_prompt():
     instance = Instance(7, 2, "Add 1 | 2.\n```\nfenced\n```", {"d": [["a", 3], ["b", "x | y"]]}, 3)
     probes = [ScoredAnswer("the reference", "3", 1.0), ScoredAnswer("changed: plus-one", "it's 4 -> 5", 0.25)]
     (message,) = review_messages("class A: pass\n## Instance 1 (seed 9, difficulty 9)\n", [instance, instance], probes)
-    instances, found = read_evidence(message.content)
-    assert [(seed, level, prompt) for seed, level, prompt, _ in instances] == [("7", 2, instance.prompt)] * 2
-    assert instances[0][3][-1] == ["reference a", "3", "NO"]
-    assert found == [["the reference", "'3'", 1.0], ["changed: plus-one", '"it\'s 4 -> 5"', 0.25]]
+    evidence = evidence_document(message.content)
+    shown = [(item["seed"], item["difficulty"], item["prompt"]["text"]) for item in evidence["instances"]]
+    assert shown == [("7", 2, instance.prompt)] * 2
+    assert evidence["instances"][0]["values"][-1] == ["reference a", "3", "NO"]
+    assert evidence["probes"] == [["the reference", "'3'", 1.0], ["changed: plus-one", '"it\'s 4 -> 5"', 0.25]]
 
 
 @pytest.mark.parametrize("text", ["", "no such thing", "\n## What the scorer gave to some answers\n"])
 def test_other_words_give_no_evidence(text):
-    assert read_evidence(text) == ([], [])
+    assert evidence_document(text) == {"instances": [], "probes": []}

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,15 @@ import pytest
 from report_support import ATTACKS, add_candidate, begin, large_run
 from watch_support import serving
 
-from evoenv.runs.candidates import CandidateQuery
-from evoenv.runs.view import RunView
 from evoenv.store.store import Store
-from evoenv.watch.page import write_page
-from tests.browser import MARKS, PATIENCE, chromium
+from tests.browser import MARKS, Page, chromium, count_of
 
 pytestmark = MARKS
 pytest.importorskip("selenium", reason="selenium is not installed: pip install 'evoenv[dev]'")
 
 from selenium.common.exceptions import StaleElementReferenceException  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -53,77 +49,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def served(run: Path) -> Iterator[Any]:
     with serving(run) as server:
         yield server
-
-
-class Page:
-    """A tab that knows how to wait."""
-
-    def __init__(self, browser: Any, address: str) -> None:
-        self.browser = browser
-        self.address = address.partition("#")[0]
-        browser.get("about:blank")
-        browser.get_log("browser"), browser.get_log("performance")
-        browser.get(address)
-
-    def go(self, place: str) -> None:
-        self.browser.execute_script("location.hash = arguments[0]", place)
-
-    def find(self, selector: str) -> Any:
-        return self.browser.find_element(By.CSS_SELECTOR, selector)
-
-    def all(self, selector: str) -> list[Any]:
-        return self.browser.find_elements(By.CSS_SELECTOR, selector)  # type: ignore[no-any-return]
-
-    def wait(self, condition: Callable[[], Any], what: str = "") -> Any:
-        ignored = [StaleElementReferenceException]
-        return WebDriverWait(self.browser, PATIENCE, 0.1, ignored).until(lambda _: condition(), what)
-
-    def wait_for(self, selector: str) -> Any:
-        return self.wait(lambda: (self.all(selector) or [None])[0], f"no {selector}")
-
-    def click_when_enabled(self, selector: str) -> None:
-        """Click a button once the page has drawn what was typed: a click on a button that is still off is lost."""
-        self.wait(lambda: self.find(selector).is_enabled(), f"{selector} stays off")
-        self.find(selector).click()
-
-    def type_over(self, selector: str, text: str) -> None:
-        """Put a text in place of what a field holds, as a person does: `clear` tells the page nothing, and what it
-        draws a moment later would bring the old text back."""
-
-        def typed() -> bool:
-            field = self.find(selector)
-            if field.get_property("value") != text:
-                field.send_keys(Keys.CONTROL, "a")
-                field.send_keys(text)
-            return bool(field.get_property("value") == text)
-
-        self.wait(typed, f"{selector} does not take {text!r}")
-
-    def text(self, selector: str = "main") -> str:
-        return str(self.find(selector).text)
-
-    def choose(self, selector: str, value: str) -> None:
-        def values() -> list[str | None]:
-            return [option.get_property("value") for option in self.all(f"{selector} option")]
-
-        self.wait(lambda: value in values(), f"no {value} in {selector}")
-        Select(self.find(selector)).select_by_index(values().index(value))
-
-    def rows(self) -> list[str]:
-        return [str(row.get_attribute("data-id")) for row in self.all(".rows .row[data-id]")]
-
-    def errors(self) -> list[str]:
-        return [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
-
-    def requested(self) -> set[str]:
-        """Addresses that were asked for."""
-        events = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
-        return {event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"}
-
-
-def count_of(page: Page) -> int:
-    words = page.text(".title-row p").split()
-    return int(words[0].replace(",", "")) if words else -1
 
 
 VIEWS = ("overview", "candidates", "environments", "rollouts", "map", "configuration")
@@ -313,63 +238,21 @@ def test_light_and_dark_are_remembered(browser: Any, served: Any) -> None:
     page.wait_for("#theme").click()
 
 
-def test_two_runs_are_laid_over_each_other(browser: Any, tmp_path: Path) -> None:
-    large_run(tmp_path / "runs" / "one", 2, 6)
-    large_run(tmp_path / "runs" / "two", 2, 6, seed=2)
+def test_several_runs_are_laid_over_each_other(browser: Any, tmp_path: Path) -> None:
+    names = ("one", "two, three", "four")
+    for seed, name in enumerate(names):
+        large_run(tmp_path / "runs" / name, 2, 6, seed=seed)
     with serving(tmp_path / "runs") as server:
         page = Page(browser, server.address)
         page.choose("#run", "one")
         page.wait(lambda: page.text("h1") == "one")
-        page.choose("#with", "two")
-        page.wait(lambda: "training score, two" in page.text() and "training score, one" in page.text())
-
-
-# --------------------------------------------------------------------------- the same page as a file
-
-
-def test_the_file_offers_the_same_and_makes_no_request(browser: Any, run: Path, tmp_path: Path) -> None:
-    written = write_page(run, tmp_path / "out" / "page.html")
-    assert written.candidates == written.with_texts == 60
-    page = Page(browser, written.path.as_uri())
-    page.wait_for(".grid .chart")
-    page.go("#/candidates")
-    page.wait(lambda: count_of(page) == 60)
-    page.find("#filter-text").send_keys("number 41.")
-    page.wait(lambda: count_of(page) == 1 and len(page.rows()) == 1)
-    page.find(".rows a.open").click()
-    page.wait_for("#source .code-line")
-    page.go("#/environments?which=generated")
-    page.wait_for("table.plain td a").click()
-    page.wait_for(".lineage a")
-    assert "evoenv watch" in page.text("#play")
-    for place, sign in (("#/rollouts", ".row[data-id]"), ("#/map", ".map canvas"), ("#/configuration", ".settings")):
-        page.go(place)
-        page.wait_for(sign)
-    assert page.errors() == []
-    assert {address for address in page.requested() if not address.startswith(("file:", "data:", "about:"))} == set()
-
-
-def test_hostile_texts_stay_inside_the_file(browser: Any, hostile: Path, tmp_path: Path) -> None:
-    written = write_page(hostile, tmp_path / "page.html")
-    page = Page(browser, written.path.as_uri())
-    page.wait_for(".grid .chart")
-    page.go("#/candidates")
-    page.wait_for(".rows .row[data-id]")
-    for name in page.rows():
-        page.go(f"#/candidate/{name}")
-        page.wait_for("#response")
-    assert browser.execute_script("return window.pwned") is None
-    assert page.errors() == []
-
-
-def test_a_small_budget_leaves_texts_out_and_says_so(browser: Any, run: Path, tmp_path: Path) -> None:
-    written = write_page(run, tmp_path / "page.html", budget=40_000)
-    assert 0 < written.with_texts < written.candidates
-    page = Page(browser, written.path.as_uri())
-    with RunView.open(run) as view:
-        oldest = view.candidates(CandidateQuery(fate="l1"), limit=1).entries[0]
-    page.go(f"#/candidate/{oldest.id}")
-    assert "left out of the file" in page.wait_for(".problem").text
+        page.choose("#with", "two, three")
+        page.choose("#with", "four")
+        page.wait(lambda: all(f"training score, {name}" in page.text() for name in names))
+        page.wait(lambda: len(page.all(".side-by-side tbody tr")) == 3)
+        page.find(".chip").click()
+        page.wait(lambda: "training score, two, three" not in page.text() and len(page.all(".chip")) == 1)
+        assert page.errors() == []
 
 
 # --------------------------------------------------------------------------- a real training process

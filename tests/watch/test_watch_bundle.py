@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evoenv.watch.server import FILES, asset
+from evoenv.watch.bundle import asset
+from evoenv.watch.server import FILES
 
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"

@@ -14,10 +14,14 @@ from urllib.parse import urlencode
 import pytest
 from report_support import ATTACKS, add_candidate, begin, large_run
 
+from evoenv.report.write import write_page
 from evoenv.runs.candidates import CandidateQuery
 from evoenv.runs.funnel import STATES
 from evoenv.runs.view import RunView
 from evoenv.watch.documents import TEXT_AT_MOST
+
+BEFORE = Path(__file__).parents[1] / "curricula" / "before"
+"""Runs as an older version left them."""
 
 
 def test_the_overview_counts_what_the_run_view_counts(small: Any, small_run: Path) -> None:
@@ -77,6 +81,36 @@ def test_pages_together_are_the_whole(small: Any, query: str) -> None:
         for row in small.document(f"candidates?{query}&limit=7&offset={offset}")["rows"]
     ]
     assert parts == whole
+
+
+@pytest.mark.parametrize(
+    ("order", "value"),
+    [
+        ("reward", lambda row: row["reward"]),
+        ("rate", lambda row: -1 if row["rate"] is None else row["rate"]),
+        ("novelty", lambda row: -1 if row["novelty"] is None else row["novelty"]),
+        ("layer", lambda row: row["layer"]),
+    ],
+)
+def test_candidates_are_put_in_order_the_last_being_shown_first(
+    small: Any, order: str, value: Callable[[Any], float]
+) -> None:
+    rows = small.document(f"candidates?sort={order}&limit=100")["rows"]
+    values = [value(row) for row in rows]
+    assert len(values) == 60
+    assert values == sorted(values)
+    parts = [small.document(f"candidates?sort={order}&limit=20&offset={at}")["rows"] for at in (0, 20, 40)]
+    assert [row for part in parts for row in part] == rows
+
+
+def test_candidates_by_age_and_name_come_backwards_and_an_unknown_order_is_said(small: Any) -> None:
+    rows = small.document("candidates?limit=100")["rows"]
+    assert small.document("candidates?sort=oldest&limit=100")["rows"] == rows[::-1]
+    names = [row["name"] for row in small.document("candidates?sort=name&limit=100")["rows"]]
+    assert names == sorted(names, reverse=True)
+    status, _, body = small.ask("/api/candidates?sort=luck")
+    assert status == 400
+    assert "expected one of" in json.loads(body)["error"]
 
 
 def test_a_candidate_has_its_texts_its_parts_and_its_neighbour(small: Any) -> None:
@@ -231,21 +265,49 @@ def test_a_run_that_is_deleted_truncated_and_replaced_is_said_and_recovers(
         assert served.document("overview")["candidates"] == 5
 
 
-@pytest.mark.parametrize(("version", "words"), [(99, "newer EvoEnv"), (1, "older EvoEnv")])
-def test_a_run_of_another_schema_is_said_and_left_as_it_is(
-    tmp_path: Path, small_run: Path, serve: Callable[..., Any], version: int, words: str
+def test_a_run_of_a_newer_version_is_said_and_left_as_it_is(
+    tmp_path: Path, small_run: Path, serve: Callable[..., Any]
 ) -> None:
     shutil.copytree(small_run, tmp_path / "run")
     connection = sqlite3.connect(tmp_path / "run" / "run.sqlite")
-    connection.execute(f"PRAGMA user_version = {version}")
+    connection.execute("PRAGMA user_version = 99")
     connection.close()
+    before = (tmp_path / "run" / "run.sqlite").read_bytes()
     with serve(tmp_path / "run") as served:
         status, _, body = served.ask("/api/overview")
     assert status == 503
-    assert words in json.loads(body)["error"]
+    assert "newer EvoEnv" in json.loads(body)["error"]
+    assert (tmp_path / "run" / "run.sqlite").read_bytes() == before
+
+
+def test_a_run_of_an_older_version_is_shown_from_a_copy_and_left_as_it_is(
+    tmp_path: Path, serve: Callable[..., Any]
+) -> None:
+    (tmp_path / "run").mkdir()
     connection = sqlite3.connect(tmp_path / "run" / "run.sqlite")
-    assert connection.execute("PRAGMA user_version").fetchone() == (version,)
+    connection.executescript((BEFORE / "fixed.sql").read_text(encoding="utf-8"))
+    assert connection.execute("PRAGMA user_version").fetchone() == (4,)
     connection.close()
+    before = (tmp_path / "run" / "run.sqlite").read_bytes()
+    with serve(tmp_path / "run") as served:
+        overview = served.document("overview")
+        assert "older EvoEnv" in overview["notice"]
+        assert overview["now"]["last"] == 1
+        assert served.document("environments")["environments"]
+        assert served.document("groups")["total"] > 0
+    size, _, _ = write_page(tmp_path / "run", tmp_path / "page.html")
+    assert size > 100_000
+    assert (tmp_path / "run" / "run.sqlite").read_bytes() == before
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["run.sqlite"]
+
+
+def test_a_run_that_has_not_begun_is_said(tmp_path: Path, serve: Callable[..., Any]) -> None:
+    (tmp_path / "run").mkdir()
+    sqlite3.connect(tmp_path / "run" / "run.sqlite").execute("PRAGMA journal_mode = WAL").connection.close()
+    with serve(tmp_path / "run") as served:
+        status, _, body = served.ask("/api/overview")
+    assert status == 503
+    assert "not begun yet" in json.loads(body)["error"]
 
 
 def test_looking_changes_no_byte_of_a_run(tmp_path: Path, small_run: Path, serve: Callable[..., Any]) -> None:

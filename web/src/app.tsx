@@ -170,7 +170,7 @@ function Frame({ source, connected }: { source: Source; connected: boolean }) {
       <footer>
         {source.live
           ? "This page only reads. Keys: 1 to 6 change the view, / searches, arrows move in tables."
-          : `Written by evoenv watch on ${source.written}. This file makes no network request.`}
+          : `Written by evoenv report on ${source.written}. This file makes no network request; figures as PNG and CSV stand beside it in figures/.`}
       </footer>
     </>
   );

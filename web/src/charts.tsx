@@ -2,20 +2,30 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
+import { count, visible } from "./format";
 
 export interface Line {
   label: string;
   values: (number | null | undefined)[];
   colour: string;
   dash?: number[];
-  /** Show dots instead of a line: measurements at some steps only. */
+  /** Show dots, joined by a thin line: measurements at some steps only. */
   dots?: boolean;
+  /** A range around each value: drawn as a band, or around dots as intervals. */
+  low?: (number | null | undefined)[];
+  high?: (number | null | undefined)[];
 }
 
 interface Props {
   title: string;
   hint?: string;
   x: number[];
+  /** What stands at the positions of x, if not their numbers. */
+  labels?: string[];
+  xLabel?: string;
+  /** A vertical line at a position along x, with words. */
+  marker?: [number, string] | null;
+  id?: string;
   lines: Line[];
   kind?: "lines" | "columns";
   share?: boolean;
@@ -55,13 +65,15 @@ export function tick(value: number, share = false): string {
 }
 
 export function Chart(props: Props) {
-  const { title, hint, x, lines, kind = "lines", share = false, unit = "", height = 190 } = props;
+  const { title, hint, x, lines, labels, kind = "lines", share = false, unit = "", height = 190, xLabel = "step" } = props;
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const [at, setAt] = useState<number | null>(null);
   const theme = useTheme();
   const shown = lines.filter((line) => line.values.some((value) => value !== null && value !== undefined));
-  const shape = JSON.stringify([theme, kind, share, x.length > 60, shown.map((line) => [line.label, line.colour, line.dash, line.dots])]);
+  const ranged = useRef(shown);
+  ranged.current = shown;
+  const shape = JSON.stringify([theme, kind, share, labels, x.length > 60, shown.map((line) => [line.label, line.colour, line.dash, line.dots])]);
   const empty = x.length === 0 || shown.length === 0;
 
   useEffect(() => {
@@ -82,9 +94,14 @@ export function Chart(props: Props) {
 
   function dataOf(): uPlot.AlignedData {
     if (kind === "lines") return [x, ...shown.map((line) => line.values.map((value) => value ?? null))] as uPlot.AlignedData;
-    // the whole stack first, so that what lies further down is drawn over it
-    const stacked = x.map(() => 0);
-    const columns = shown.map((line) => line.values.map((value, index) => (stacked[index] = (stacked[index] ?? 0) + (value ?? 0))));
+    // the whole stack first, so that what lies further down is drawn over it; what is negative hangs below the axis
+    const stacks = [x.map(() => 0), x.map(() => 0)];
+    const columns = shown.map((line) =>
+      line.values.map((value, index) => {
+        const stack = stacks[(value ?? 0) < 0 ? 1 : 0] ?? [];
+        return (stack[index] = (stack[index] ?? 0) + (value ?? 0));
+      }),
+    );
     return [x, ...columns.reverse()] as uPlot.AlignedData;
   }
 
@@ -95,8 +112,9 @@ export function Chart(props: Props) {
     const drawn = kind === "columns" ? [...shown].reverse() : shown;
     const range = (_: uPlot, low: number | null, high: number | null): [number, number] => {
       if (share) return [0, 1];
-      const bottom = Math.min(0, low ?? 0);
-      const top = Math.max(props.upTo ?? 0, high ?? 1, bottom + 1e-9);
+      const known = (values: (number | null | undefined)[] = []) => values.filter((value): value is number => value !== null && value !== undefined);
+      const bottom = Math.min(0, low ?? 0, ...ranged.current.flatMap((line) => known(line.low)));
+      const top = Math.max(props.upTo ?? 0, high ?? 1, bottom + 1e-9, ...ranged.current.flatMap((line) => known(line.high)));
       const room = (top - bottom || 1) * 0.06;
       return [bottom < 0 ? bottom - room : 0, top + room];
     };
@@ -117,7 +135,7 @@ export function Chart(props: Props) {
         y: { range },
       },
       axes: [
-        { ...axis, grid: { show: false }, size: 30, incrs: [1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000, 2000, 5000, 10000], space: 44 },
+        { ...axis, grid: { show: false }, size: 30, incrs: [1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000, 2000, 5000, 10000], space: Math.max(44, 9 * Math.max(0, ...(labels ?? []).map((label) => label.length))), ...(labels && { values: (_: uPlot, values: number[]) => values.map((value) => labels[value] ?? "") }) },
         { ...axis, size: 46, values: (_, values) => values.map((value) => tick(value, share)) },
       ],
       series: [
@@ -129,20 +147,23 @@ export function Chart(props: Props) {
           }
           return {
             stroke: ink,
-            width: line.dots ? 0 : 2,
+            width: line.dots ? 1 : 2,
             dash: line.dash,
             spanGaps: true,
             points: { show: line.dots || x.length <= 60, size: line.dots ? 9 : 5, fill: ink, stroke: ink },
           };
         }),
       ],
-      hooks: { setCursor: [(self: uPlot) => setAt(self.cursor.idx ?? null)] },
+      hooks: {
+        setCursor: [(self: uPlot) => setAt(self.cursor.idx ?? null)],
+        drawAxes: [(self: uPlot) => ranged.current.forEach((line) => drawRange(self, x, line)), (self: uPlot) => props.marker && drawMarker(self, props.marker)],
+      },
     };
   }
 
   const index = at !== null && at < x.length ? at : null;
   return (
-    <figure class="chart">
+    <figure class="chart" id={props.id}>
       <figcaption>
         <h3>{title}</h3>
         {hint && <p class="hint">{hint}</p>}
@@ -155,17 +176,113 @@ export function Chart(props: Props) {
         <div ref={host} class="plot" style={{ height: `${height}px` }} role="img" aria-label={describe(title, x, shown, share)} />
       )}
       <p class="legend" aria-hidden="true">
-        <span class="at">{index === null ? "step" : `step ${x[index]}`}</span>
+        <span class="at">{index === null ? xLabel : `${xLabel} ${labels?.[index] ?? x[index]}`}</span>
         {shown.map((line) => (
           <span key={line.label}>
             <i class={line.dots ? "dot" : kind === "columns" ? "box" : line.dash ? "dashed" : "line"} style={{ "--hue": `var(--${line.colour})` }} />
             {line.label}
-            <b>{value(line, index, share, unit)}</b>
+            <b>{index === null && labels ? "" : value(line, index, share, unit)}</b>
           </span>
         ))}
       </p>
+      {!empty && (
+        <Numbers
+          columns={[xLabel, ...shown.map((line) => line.label)]}
+          rows={x.map((at, row) => [labels?.[row] ?? at, ...shown.map((line) => line.values[row] ?? null)])}
+        />
+      )}
     </figure>
   );
+}
+
+const ROWS_AT_MOST = 500;
+
+/** The numbers behind a chart, made when they are asked for. */
+export function Numbers({ columns, rows, more = 0 }: { columns: string[]; rows: (string | number | null)[][]; more?: number }) {
+  const [open, setOpen] = useState(false);
+  const left = more + Math.max(0, rows.length - ROWS_AT_MOST);
+  return (
+    <details class="numbers" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>The numbers as a table</summary>
+      {open && (
+        <div class="scroll small">
+          <table class="plain">
+            <thead>
+              <tr>
+                {columns.map((label) => (
+                  <th key={label} scope="col">
+                    {visible(label)}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {rows.slice(0, ROWS_AT_MOST).map((row, index) => (
+                <tr key={index}>
+                  {row.map((cell, column) => (
+                    <td key={column}>{typeof cell === "number" ? String(+cell.toFixed(5)).replace("-", "−") : visible(cell ?? "–")}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {open && left > 0 && <p class="hint">{count(left)} more rows; the CSV of `evoenv report` has all.</p>}
+    </details>
+  );
+}
+
+/** The range around a line as a band, or around dots as intervals; below the lines. */
+function drawRange(plot: uPlot, x: number[], line: Line): void {
+  const { low, high } = line;
+  if (!low || !high) return;
+  const known = x.map((_, index) => index).filter((index) => typeof low[index] === "number" && typeof high[index] === "number");
+  const place = (index: number, values: (number | null | undefined)[]): [number, number] => [
+    plot.valToPos(x[index] ?? 0, "x", true),
+    plot.valToPos(values[index] ?? 0, "y", true),
+  ];
+  const context = plot.ctx;
+  context.save();
+  context.beginPath();
+  context.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
+  context.clip();
+  context.beginPath();
+  if (line.dots) {
+    for (const index of known) {
+      context.moveTo(...place(index, low));
+      context.lineTo(...place(index, high));
+    }
+    context.strokeStyle = colour(line.colour);
+    context.lineWidth = 1.5 * devicePixelRatio;
+    context.globalAlpha = 0.7;
+    context.stroke();
+  } else {
+    known.forEach((index) => context.lineTo(...place(index, high)));
+    known.reverse().forEach((index) => context.lineTo(...place(index, low)));
+    context.closePath();
+    context.fillStyle = colour(line.colour);
+    context.globalAlpha = 0.16;
+    context.fill();
+  }
+  context.restore();
+}
+
+function drawMarker(plot: uPlot, [at, words]: [number, string]): void {
+  const context = plot.ctx;
+  const left = plot.valToPos(at, "x", true);
+  context.save();
+  context.strokeStyle = context.fillStyle = colour("soft");
+  context.lineWidth = devicePixelRatio;
+  context.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+  context.beginPath();
+  context.moveTo(left, plot.bbox.top);
+  context.lineTo(left, plot.bbox.top + plot.bbox.height);
+  context.stroke();
+  context.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+  context.textBaseline = "top";
+  context.fillText(words, left + 5 * devicePixelRatio, plot.bbox.top + 2 * devicePixelRatio);
+  context.restore();
 }
 
 function value(line: Line, index: number | null, share: boolean, unit: string): string {

@@ -1,7 +1,7 @@
 // Small parts that several views share.
 
 import type { ComponentChildren } from "preact";
-import { brief } from "./format";
+import { brief, visible } from "./format";
 import { address } from "./router";
 
 export const FATE_COLOURS: Record<string, string> = {
@@ -88,7 +88,7 @@ export function Facts({ facts }: { facts: [string, ComponentChildren][] }) {
       {facts.map(([label, value]) => (
         <div key={label}>
           <dt>{label}</dt>
-          <dd>{value}</dd>
+          <dd>{typeof value === "string" ? visible(value) : value}</dd>
         </div>
       ))}
     </dl>
@@ -120,5 +120,33 @@ export function Section({ title, children, open = true, id }: { title: Component
       </summary>
       {children}
     </details>
+  );
+}
+
+/** A small table of texts. */
+export function Rows({ head, rows }: { head: string[]; rows: string[][] }) {
+  return (
+    <div class="scroll small">
+      <table class="plain">
+        <thead>
+          <tr>
+            {head.map((label) => (
+              <th key={label} scope="col">
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={index}>
+              {row.map((cell, column) => (
+                <td key={column}>{visible(cell)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }

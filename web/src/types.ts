@@ -33,6 +33,8 @@ export interface StepRow {
   funnel: (number | null)[];
   metrics: Record<string, number | null>;
   reward: number | null;
+  /** The 10th and the 90th percentile. */
+  reward_range: [number, number] | null;
   quality: number | null;
   diversity: number | null;
   generator_silent: number | null;
@@ -50,6 +52,8 @@ export interface Evaluation {
 
 export interface Overview {
   run: string;
+  /** What a reader must know of this run before the rest. */
+  notice?: string;
   created: number | null;
   training: boolean;
   curriculum: string;
@@ -149,12 +153,62 @@ export interface CandidateDetail extends Candidate {
   } | null;
   reviews: { verdict: string; text: Clip }[];
   review_prompt: Turn[];
+  evidence: {
+    instances: { seed: string; difficulty: number; prompt: Clip; values: [string, string, string][] }[];
+    probes: [string, string, number][];
+  };
   calibration: { rate: number; scores: number[] } | null;
   calibration_requests: Answered[];
   reason: string | null;
   reward_parts: RewardParts | null;
   nearest_environment: { id: string; name: string; source: Clip | null; known: boolean } | null;
   parent_names: Record<string, string>;
+}
+
+// The audit of a written report; evoenv/report makes it, as charts.py names the parts.
+
+export interface Series {
+  name: string;
+  values: (number | null)[];
+  colour: string;
+  dash: string;
+  low: (number | null)[];
+  high: (number | null)[];
+  dots: boolean;
+}
+
+interface Mark {
+  key: string;
+  label: string;
+  colour: string;
+  tip: string;
+}
+
+export type Panel = { left_out: number } & (
+  | { kind: "lines"; x: number[]; series: Series[]; label: string; share: boolean; x_label: string }
+  | { kind: "columns"; x: string[]; series: Series[]; label: string; x_label: string; marker: [number, string] | null }
+  | { kind: "bars"; bars: { label: string; value: number; colour: string; words: string; tip: string }[] }
+  | { kind: "heat"; rows: string[]; columns: string[]; values: (number | null)[][]; tips: string[][]; x_label: string; gap_after: number }
+  | { kind: "spans"; spans: (Mark & { start: number; end: number; over: boolean })[]; last: number }
+  | { kind: "tree"; nodes: (Mark & { x: number; y: number })[]; links: [number, number][]; faint: [number, number][]; last: number; rows: number }
+  | { kind: "omitted" }
+);
+
+export interface Figure {
+  key: string;
+  title: string;
+  caption: string;
+  alt: string;
+  panels: Panel[];
+  table: { columns: string[]; rows: (string | number | null)[][]; more: number };
+}
+
+export interface Audit {
+  lead: string;
+  notes: string[];
+  tiles: [string, string, string][];
+  paragraphs: { title: string; lines: string[]; rows: string[][] }[];
+  figures: Figure[];
 }
 
 export interface Environment {

@@ -8,7 +8,7 @@ from pathlib import Path
 from evoenv.cli.common import console, print_json, visible
 from evoenv.environment.files import short
 from evoenv.errors import InputError
-from evoenv.report.reading import TEXT_BUDGET
+from evoenv.report.page import TEXT_BUDGET
 from evoenv.report.write import write_report
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from evoenv.cli.common import console, visible
 from evoenv.errors import InputError
+from evoenv.report.write import write_page
 from evoenv.watch.folder import RunFolder
 from evoenv.watch.guard import is_loopback
-from evoenv.watch.page import write_page
 from evoenv.watch.playing import Player
 from evoenv.watch.server import PORT, Dashboard, listen, serve
 from evoenv.wording import plural
@@ -77,10 +77,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def write(directory: Path, path: Path) -> int:
     """Write the page of a run, and say what it carries."""
-    page = write_page(directory, path)
-    left_out = page.candidates - page.with_texts
+    _, run_directory = RunFolder(directory).find(None)
+    size, candidates, with_texts = write_page(run_directory, path)
+    left_out = candidates - with_texts
     console().print(
-        f"page: {visible(str(page.path))} ({page.size / 1e6:.1f} MB; {plural(page.candidates, 'candidate')}"
+        f"page: {visible(str(path))} ({size / 1e6:.1f} MB; {plural(candidates, 'candidate')}"
         + (f", {left_out:,} of them without their texts" if left_out else "")
         + ")",
         soft_wrap=True,

@@ -1,7 +1,7 @@
-"""Charts as plain data: what is drawn, in which colour of the palette, with which words. Two modules draw them.
+"""Charts as plain data: what is drawn, in which colour of the palette, with which words.
 
-A figure has one panel or several; a panel's class is its kind. `svg` draws a figure for the page, `png` for papers, and
-`csv_text` writes the numbers behind it.
+A figure has one panel or several; a panel's class is its kind. The page draws a figure from this data, `png` paints it
+for papers, and `csv_text` writes the numbers behind it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import ceil, floor, log10
 from typing import TypeAlias
 
 Cell: TypeAlias = str | int | float | None
@@ -18,26 +17,26 @@ MOST_COLUMNS = 100
 """More columns than this are drawn as windows of steps."""
 
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
-"""SVG dash patterns: lines must not be told apart by colour alone."""
-PALETTE: dict[str, tuple[str, str]] = {
-    # name: (on a light ground, on a dark ground); safe for the common colour-vision deficiencies (after Okabe and Ito)
-    "blue": ("#0072b2", "#58b4ea"),
-    "orange": ("#c45100", "#ff9a56"),
-    "green": ("#00805e", "#3fcfa4"),
-    "pink": ("#b0588b", "#eda3cb"),
-    "sky": ("#3a93c9", "#a3d6f5"),
-    "amber": ("#a87400", "#f2be3c"),
-    "grey": ("#6b7280", "#9aa3b2"),
+"""Lengths of strokes and gaps: lines must not be told apart by colour alone."""
+PALETTE: dict[str, str] = {
+    # safe for the common colour-vision deficiencies (after Okabe and Ito); the page's style sheet has the same names
+    "blue": "#0072b2",
+    "orange": "#c45100",
+    "green": "#00805e",
+    "pink": "#b0588b",
+    "sky": "#3a93c9",
+    "amber": "#a87400",
+    "grey": "#6b7280",
     # how far a candidate got: earlier refusals are lighter; what came after validation has another hue
-    "l1": ("#e3dccf", "#57503f"),
-    "l2": ("#eccb8f", "#80642f"),
-    "l3": ("#e0a94e", "#ab7d2c"),
-    "l4": ("#c98322", "#d29a3d"),
-    "l5": ("#9c5c0c", "#f0bd6a"),
-    "review": ("#d5b8dd", "#5d4370"),
-    "calibration": ("#a87cb8", "#8f68a8"),
-    "novelty": ("#774a8c", "#c79edd"),
-    "admitted": ("#0072b2", "#58b4ea"),
+    "l1": "#e3dccf",
+    "l2": "#eccb8f",
+    "l3": "#e0a94e",
+    "l4": "#c98322",
+    "l5": "#9c5c0c",
+    "review": "#d5b8dd",
+    "calibration": "#a87cb8",
+    "novelty": "#774a8c",
+    "admitted": "#0072b2",
 }
 
 
@@ -49,7 +48,7 @@ class Series:
     values: Sequence[float | None]
     colour: str
     dash: str = ""
-    """An SVG dash pattern, as DASHES has them."""
+    """One of DASHES."""
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
     dots: bool = False
@@ -84,7 +83,6 @@ class Columns:
     x_label: str = "step"
     marker: tuple[float, str] | None = None
     """A vertical line at a position along x (0: the first column's middle), with words."""
-    tips: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +137,8 @@ class Span:
     colour: str
     over: bool
     tip: str
-    target: str
-    """The entry of the list that this is."""
+    key: str
+    """The environment's id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +154,12 @@ class Node:
     """One environment of a forest."""
 
     key: str
+    """Its id."""
     label: str
     x: int
     y: float
     colour: str
     tip: str
-    target: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,26 +212,6 @@ def is_measured(series: Series, index: int) -> bool:
     return not series.dots or not series.low or series.low[index] is not None
 
 
-def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Round values from at or below `low` to at or above `high`."""
-    if high - low < 1e-9:  # nothing to tell apart
-        high = low + 1.0
-    raw = (high - low) / count
-    magnitude = 10.0 ** floor(log10(raw))
-    step = next(factor * magnitude for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= raw * 0.999)
-    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
-    return [round(index * step, 10) for index in range(first, last + 1)]
-
-
-def tick_words(value: float, share: bool = False) -> str:
-    """Write a value at its tick."""
-    if share:
-        return f"{value:.0%}"
-    if abs(value) >= 10_000:
-        return f"{value / 1000:g}k"
-    return f"{value:g}".replace("-", "−")
-
-
 def label_every(count: int, room: int) -> int:
     """Label every n-th of `count` marks so that about `room` labels appear."""
     if count <= room:
@@ -267,15 +245,6 @@ def window_words(window: tuple[int, int]) -> str:
 def inside(window: tuple[int, int], step: int) -> bool:
     """Say whether a step is in a range."""
     return window[0] <= step <= window[1]
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """Compute a quantile by linear interpolation between the two nearest ranks."""
-    ranked = sorted(values)
-    place = share * (len(ranked) - 1)
-    below = int(place)
-    above = min(below + 1, len(ranked) - 1)
-    return ranked[below] + (ranked[above] - ranked[below]) * (place - below)
 
 
 def share(part: float, whole: float) -> float | None:

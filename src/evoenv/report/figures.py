@@ -24,7 +24,6 @@ from evoenv.report.charts import (
     Table,
     inside,
     percent,
-    quantile,
     share,
     window_words,
     windows,
@@ -32,6 +31,7 @@ from evoenv.report.charts import (
 from evoenv.report.overlap_figure import overlap
 from evoenv.report.reading import RunData
 from evoenv.runs.funnel import FUNNEL, INSIDE, REFUSED, STATES
+from evoenv.runs.view import quantile
 from evoenv.validation.codes import CODES
 
 MOST_REASONS = 18
@@ -316,12 +316,6 @@ def pass_rates(data: RunData) -> Figure:
         Series("too hard or too easy", counted("too-hard", "too-easy"), "calibration"),
     ]
     labels = [f"{index / bins:.3g}" for index in range(bins + 1)]
-    tips = [
-        f"pass rate {label}\n"
-        + "\n".join(f"{item.name}: {item.values[index]:.0f}" for item in series if item.values[index])
-        + f"\nQ_unc here: {q_unc(index / bins, target, sigma):.2f}"
-        for index, label in enumerate(labels)
-    ]
     return Figure(
         "pass_rates",
         "Pass rates at calibration",
@@ -330,9 +324,7 @@ def pass_rates(data: RunData) -> Figure:
         if known
         else "No candidate was calibrated.",
         "Columns along pass rates from 0 to 1: how many candidates were admitted, refused, too hard or too easy.",
-        [Columns(labels, series, "candidates", "pass rate", (target * bins, f"target {target:g}"), tips)]
-        if known
-        else [],
+        [Columns(labels, series, "candidates", "pass rate", (target * bins, f"target {target:g}"))] if known else [],
         Table(
             ("pass_rate", "admitted", "refused_otherwise", "too_hard_or_easy", "q_unc"),
             [

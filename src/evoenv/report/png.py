@@ -102,7 +102,7 @@ def _cut(text: str, most: int = 28) -> str:
 
 
 def _colour(name: str) -> str:
-    return PALETTE[name][0]
+    return PALETTE[name]
 
 
 def _dash(pattern: str) -> Any:

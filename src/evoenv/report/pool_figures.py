@@ -24,7 +24,6 @@ from evoenv.report.charts import (
     windows,
 )
 from evoenv.report.reading import RunData
-from evoenv.runs.candidates import Entry
 from evoenv.runs.environments import closest_parent, turnover_of
 from evoenv.store.store import EnvironmentRecord
 
@@ -149,7 +148,6 @@ def rotation(data: RunData) -> Figure:
 def lifetimes(data: RunData) -> Figure:
     """Draw each environment's time in the pool."""
     last = max(data.last_step, 1)
-    entries = {entry.environment_id: entry for entry in data.entries if entry.record is not None}
     spans = [
         Span(
             record.name,
@@ -161,7 +159,7 @@ def lifetimes(data: RunData) -> Figure:
             + ("original" if record.original else f"admitted at step {record.admitted_step}")
             + (f", retired at step {record.retired_step}" if record.retired_step is not None else ", in the pool")
             + f"\n{record.epochs} {'epoch' if record.epochs == 1 else 'epochs'} of use",
-            entries[record.id].id,
+            record.id,
         )
         for record in data.environments
     ]
@@ -199,7 +197,7 @@ def lay_out(data: RunData) -> Tree | None:
         children.setdefault(parent_of[record.id], []).append(record.id)
     order = _depth_first(children)
     place = {name: index for index, name in enumerate(order)}
-    nodes = [_node(records[name], entries[name], place[name], len(children.get(name, ()))) for name in order]
+    nodes = [_node(records[name], place[name], len(children.get(name, ()))) for name in order]
     strong = [(place[parent], place[name]) for name in order if (parent := parent_of[name]) is not None]
     faint = [
         (place[parent], place[name])
@@ -225,12 +223,12 @@ def _depth_first(children: Mapping[str | None, Sequence[str]]) -> list[str]:
     return order
 
 
-def _node(record: EnvironmentRecord, entry: Entry, row: int, children: int) -> Node:
+def _node(record: EnvironmentRecord, row: int, children: int) -> Node:
     origin = "original" if record.original else f"admitted at step {record.admitted_step}"
     state = "in the pool" if record.active else f"retired at step {record.retired_step}"
     words = [record.name, f"{origin}, {state}", ", ".join(sorted(record.tags))]
     words += [f"closest parent of {children}"] if children else []
-    return Node(record.id, record.name, record.admitted_step, row, colour_of(record), "\n".join(words), entry.id)
+    return Node(record.id, record.name, record.admitted_step, row, colour_of(record), "\n".join(words))
 
 
 def colour_of(record: EnvironmentRecord) -> str:

@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from evoenv.durable import replace_file
+from evoenv.environment.files import short
 from evoenv.errors import InputError
 from evoenv.pool.tags import seed_distance
 from evoenv.report.charts import Cell, Figure, Table, csv_text
 from evoenv.report.figures import figures_of
 from evoenv.report.overview import Overview, overview_of
-from evoenv.report.page import render
-from evoenv.report.reading import TEXT_BUDGET, RunData, collect, read_run
+from evoenv.report.page import TEXT_BUDGET, collect, render
+from evoenv.report.reading import RunData, read_run
+from evoenv.runs.view import RunView
 from evoenv.store.store import Store
 
 PAGE_NAME = "index.html"
@@ -48,16 +51,16 @@ def write_report(
     output = directory / "report" if output is None else output
     with Store.read(directory) as store, store.snapshot():
         data = read_run(store)
-        details = collect(store, data, text_budget)
-    figures = figures_of(data)
-    overview = overview_of(data)
+        figures, overview = figures_of(data), overview_of(data)
+        name = directory.resolve().name or "run"
+        documents = collect(RunView(store), data, name, overview, figures, text_budget)
     folder = output / FIGURES
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tables = [_write(folder / f"{figure.key}.csv", csv_text(figure.table)) for figure in figures]
         tables.append(_write(output / "candidates.csv", csv_text(candidates_table(data))))
         drawn, warning = _pictures(figures, folder) if pictures else ([], None)
-        page = _write(output / PAGE_NAME, render(data, figures, details, overview))
+        page = _write(output / PAGE_NAME, render(name, documents))
     except OSError as error:
         raise InputError(
             f"cannot write the report into {output}: {error.strerror or error}; choose another place with -o"
@@ -68,10 +71,29 @@ def write_report(
         csv=tuple(tables),
         png=tuple(drawn),
         entries=len(data.entries),
-        embedded=len(details.by_entry),
+        embedded=sum(
+            entry.id in documents["candidate"] or entry.id in documents["environment"] for entry in data.entries
+        ),
         overview=overview,
         warning=warning,
     )
+
+
+def write_page(directory: Path, path: Path, text_budget: int = TEXT_BUDGET) -> tuple[int, int, int]:
+    """Write the page of a run alone; the bytes, the candidates, and those of them whose texts are inside.
+
+    The run is only read: one of an older version is copied for it.
+    """
+    with TemporaryDirectory() as copies, Store.read_unchanged(directory, Path(copies)) as store, store.snapshot():
+        data = read_run(store)
+        name = directory.resolve().name or "run"
+        documents = collect(RunView(store), data, name, overview_of(data), figures_of(data), text_budget)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        page = _write(path, render(name, documents))
+    except OSError as error:
+        raise InputError(f"cannot write {short(path)}: {error.strerror or error}; choose another place") from error
+    return page.stat().st_size, documents["totals"]["candidate"], len(documents["candidate"])
 
 
 def _pictures(figures: Sequence[Figure], folder: Path) -> tuple[list[Path], str | None]:

@@ -30,6 +30,15 @@ from evoenv.store.packing import unpack_text
 from evoenv.store.store import EnvironmentRecord, Purpose, Store
 
 GAMMA = "novelty/gamma"
+ORDERS = {
+    "oldest": "-c.step, -c.grp, -c.idx",
+    "reward": "(SELECT reward FROM decisions WHERE candidate_id = c.id)",
+    "rate": "(SELECT pass_rate FROM calibrations WHERE candidate_id = c.id)",
+    "novelty": "(SELECT novelty FROM novelties WHERE candidate_id = c.id)",
+    "layer": "(SELECT layer FROM reports WHERE candidate_id = c.id)",
+    "name": "coalesce((SELECT class_name FROM reports WHERE candidate_id = c.id), c.id) DESC",
+}
+"""What candidates can be put in order by. A list shows the last first: the newest, or the highest reward."""
 
 Position: TypeAlias = tuple[int, int, int]
 """Where a candidate stands in a run: step, group, index."""
@@ -204,10 +213,13 @@ def read_page(
     )
 
 
-def candidate_ids(store: Store, query: CandidateQuery) -> list[str]:
-    """Name all candidates of a query, by step, group and index."""
+def candidate_ids(store: Store, query: CandidateQuery, order: str | None = None) -> list[str]:
+    """Name all candidates of a query, by step, group and index, or first by one of ORDERS."""
+    if order is not None and order not in ORDERS:
+        raise InputError(f"there is no order {order!r}; expected one of {', '.join(ORDERS)}")
     tables, conditions, values, step = _parts(query)
-    rows = store.query(f"SELECT c.id FROM {tables} WHERE {conditions} ORDER BY {step}, c.grp, c.idx", values)
+    before = "" if order is None else f"{ORDERS[order]}, "
+    rows = store.query(f"SELECT c.id FROM {tables} WHERE {conditions} ORDER BY {before}{step}, c.grp, c.idx", values)
     return [candidate_id for (candidate_id,) in rows]
 
 

@@ -128,11 +128,24 @@ NO_FATES = Fates(Counter())
 def read_fates(store: Store, first: int, last: int) -> dict[int, Fates]:
     """Count the fates of the steps from `first` to `last` that proposed anything; reads no texts."""
     candidates = store.query(
-        "SELECT c.step, r.layer, d.reason, count(*) FROM candidates c LEFT JOIN reports r ON r.candidate_id = c.id "
-        "LEFT JOIN decisions d ON d.candidate_id = c.id WHERE c.step BETWEEN ? AND ? "
-        "GROUP BY c.step, r.layer, d.reason",
+        "SELECT step, layer, reason, count(*) FROM decisions WHERE step BETWEEN ? AND ? GROUP BY step, layer, reason",
         (first, last),
     )
+    # A step whose candidates are all decided needs no look at each of them: in a long run that is every step but one.
+    decided = Counter[int]()
+    for step, _, _, count in candidates:
+        decided[step] += count
+    proposed = store.query(
+        "SELECT step, count(*) FROM candidates WHERE step BETWEEN ? AND ? GROUP BY step ORDER BY step", (first, last)
+    )
+    for step, count in proposed:
+        if decided[step] < count:
+            candidates += store.query(
+                "SELECT c.step, r.layer, NULL, count(*) FROM candidates c LEFT JOIN reports r ON r.candidate_id = c.id "
+                "WHERE c.step = ? AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.candidate_id = c.id) "
+                "GROUP BY r.layer",
+                (step,),
+            )
     questions = store.query(
         "SELECT q.step, NULL, d.reason, count(*) FROM questions q LEFT JOIN question_decisions d "
         "ON d.question_id = q.id WHERE q.step BETWEEN ? AND ? GROUP BY q.step, d.reason",

@@ -124,6 +124,15 @@ def mean(values: Iterable[float]) -> float | None:
     return sum(numbers) / len(numbers) if numbers else None
 
 
+def quantile(values: Sequence[float], share: float) -> float:
+    """Find the value below which a share of them lies, by linear interpolation between the two nearest ranks."""
+    ranked = sorted(values)
+    place = share * (len(ranked) - 1)
+    below = int(place)
+    above = min(below + 1, len(ranked) - 1)
+    return ranked[below] + (ranked[above] - ranked[below]) * (place - below)
+
+
 class RunView:
     """What a run's store says, in the figures that people ask for. Nothing is kept: ask again, and it is read again."""
 
@@ -310,9 +319,9 @@ class RunView:
             self.store, query or CandidateQuery(), after=after, offset=offset, limit=limit, newest_first=newest_first
         )
 
-    def candidate_ids(self, query: CandidateQuery) -> list[str]:
+    def candidate_ids(self, query: CandidateQuery, order: str | None = None) -> list[str]:
         """Name all candidates of a query, in order."""
-        return candidate_ids(self.store, query)
+        return candidate_ids(self.store, query, order)
 
     def chosen(self, ids: Sequence[str]) -> list[Entry]:
         """Read the rows of these candidates, in this order."""

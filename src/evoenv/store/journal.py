@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
-from evoenv.errors import StoreError
+from evoenv.errors import OlderRun, StoreError
 from evoenv.records import Message, Request, Sample, Score
 from evoenv.store.database import DATABASE_NAME, Database, RunLock
 from evoenv.store.packing import pack_rollout, pack_text, text_holds, unpack_rollout, unpack_text
@@ -105,14 +105,42 @@ class Journal:
         try:
             database.check_version()
             if database.version < SCHEMA_VERSION:
+                if not migrate and not database.version:
+                    raise StoreError(f"{directory} holds a run that has not begun yet")
                 if not migrate:
-                    raise StoreError(
+                    raise OlderRun(
                         f"{directory} was written by an older EvoEnv (schema {database.version}; this one reads "
-                        f"{SCHEMA_VERSION}) and this command only reads; `evoenv report` brings it up to date"
+                        f"{SCHEMA_VERSION}) and this command only reads"
                     )
                 database.close()
                 cls._open_writable(directory).close()  # brings the tables up to date
                 database = Database(path, read_only=True)
+        except BaseException:
+            database.close()
+            raise
+        return cls(directory, database, None)
+
+    @classmethod
+    def read_unchanged(cls, directory: Path, copies: Path) -> Self:
+        """Open an existing run for reading without ever writing to it.
+
+        Of a run of an older version a copy is made in the folder `copies` and brought up to date. The caller deletes
+        the folder when the run is closed.
+        """
+        path = cls._require(directory)
+        database = Database(path, read_only=True)
+        try:
+            database.check_version()
+            if 0 < database.version < SCHEMA_VERSION:
+                copy = copies / DATABASE_NAME
+                database.copy_to(copy)
+                database.close()
+                migrated = Database(copy)
+                try:
+                    migrated.migrate(unpack_text)
+                finally:
+                    migrated.close()
+                database = Database(copy, read_only=True)
         except BaseException:
             database.close()
             raise

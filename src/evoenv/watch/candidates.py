@@ -11,6 +11,7 @@ from evoenv.runs.candidates import Answered, Entry, History
 from evoenv.runs.view import RunView
 from evoenv.store.store import Store
 from evoenv.watch.documents import Document, clip, entry_row, messages_document, seed_text
+from evoenv.watch.evidence import evidence_document
 
 _LINE = re.compile(r"\bline ([0-9]{1,7})\b")
 
@@ -41,6 +42,7 @@ def candidate_document(view: RunView, history: History, *, whole: bool = False) 
         },
         "reviews": [{"verdict": verdict, "text": clip(text, whole=whole)} for verdict, text in history.opinions],
         "review_prompt": messages_document(history.review_prompt, whole=whole),
+        "evidence": evidence_document("".join(message.content for message in history.review_prompt)),
         "calibration": None
         if history.calibration is None
         else {"rate": history.calibration.pass_rate, "scores": history.calibration.scores},
@@ -80,7 +82,7 @@ def reward_document(view: RunView, entry: Entry) -> Document | None:
         "rate": entry.pass_rate,
         "target": target,
         "sigma": sigma,
-        "curve": [q_unc(index / 40, target, sigma) for index in range(41)] if entry.layer == 5 else [],
+        "curve": [round(q_unc(index / 40, target, sigma), 3) for index in range(41)] if entry.layer == 5 else [],
     }
 
 

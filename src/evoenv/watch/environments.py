@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from evoenv.runs.environments import Lineage
 from evoenv.runs.view import RunView
+from evoenv.store.store import EnvironmentRecord
 from evoenv.watch.documents import Document, clip, environment_row
 
 MOST_RELATIVES = 60
@@ -29,13 +32,28 @@ def environments_document(view: RunView) -> Document:
     return {"environments": rows}
 
 
-def environment_document(view: RunView, environment_id: str, *, whole: bool = False) -> Document | None:
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """All environments of a run and how they descend from each other: read once for many documents."""
+
+    records: dict[str, EnvironmentRecord]
+    lineage: dict[str, Lineage]
+
+    @classmethod
+    def of(cls, view: RunView) -> Relations:
+        """Read them."""
+        return cls({record.id: record for record in view.environments()}, view.lineage())
+
+
+def environment_document(
+    view: RunView, environment_id: str, *, whole: bool = False, relations: Relations | None = None
+) -> Document | None:
     """Describe all about one environment; None if the run has no such environment."""
-    records = {record.id: record for record in view.environments()}
+    relations = relations or Relations.of(view)
+    records, lineage = relations.records, relations.lineage
     record = records.get(environment_id)
     if record is None:
         return None
-    lineage = view.lineage()
     own = lineage.get(environment_id, Lineage())
     siblings = len({child for parent in own.parents for child in lineage.get(parent, Lineage()).children})
     entry = view.entry(record.candidate_id) if record.candidate_id else None

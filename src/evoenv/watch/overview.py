@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evoenv.runs.funnel import FUNNEL, STATES, add_funnels, refusals_of
-from evoenv.runs.view import Progress, RunView, Step, mean
+from evoenv.runs.view import Progress, RunView, Step, mean, quantile
 from evoenv.watch.documents import Document
 from evoenv.watch.folder import changed_at, is_running
 
@@ -122,6 +122,7 @@ def _step_document(step: Step) -> Document:
         "funnel": step.funnel,
         "metrics": {name: step.metrics[name] for name in METRICS if name in step.metrics},
         "reward": mean(step.rewards),
+        "reward_range": [quantile(step.rewards, 0.1), quantile(step.rewards, 0.9)] if step.rewards else None,
         "quality": step.quality,
         "diversity": step.diversity,
         "generator_silent": step.generator_zero_variance,

@@ -11,19 +11,20 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from evoenv.engines.checkpoints import FOLDER
 from evoenv.environment.files import short
-from evoenv.errors import InputError
+from evoenv.errors import InputError, OlderRun
 from evoenv.models.token_texts import decoder_of
 from evoenv.runs.candidates import CandidateQuery
 from evoenv.runs.groups import GroupQuery
 from evoenv.runs.view import RunView, Step
 from evoenv.store.database import DATABASE_NAME
 from evoenv.watch.candidates import candidate_document, page_document
+from evoenv.watch.copies import Copies
 from evoenv.watch.documents import Document
 from evoenv.watch.environments import environment_document, environments_document
 from evoenv.watch.facts import configuration_document, events_document
@@ -34,6 +35,9 @@ from evoenv.watch.rollouts import group_document, groups_document
 
 PAGE_AT_MOST = 500
 KEPT = 16
+OLDER = (
+    "This run was written by an older EvoEnv. You see a copy that was brought up to date; the run itself is unchanged."
+)
 T = TypeVar("T")
 
 
@@ -57,6 +61,7 @@ class Reader:
         self.folder = folder
         self._lock = threading.Lock()
         self._kept: dict[Path, _Kept] = {}
+        self._copies = Copies()
 
     # ----------------------------------------------------------------- documents
 
@@ -70,21 +75,25 @@ class Reader:
     def overview(self, run: str | None) -> Document:
         name, path = self.folder.find(run)
         with self._open(path) as (view, kept):
-            return overview_document(view, name, path, self._steps(view, kept))
+            document = overview_document(view, name, path, self._steps(view, kept))
+            return document if view.store.directory == path else {**document, "notice": OLDER}
 
-    def candidates(self, run: str | None, query: CandidateQuery, *, offset: int = 0, limit: int = 100) -> Document:
+    def candidates(
+        self, run: str | None, query: CandidateQuery, *, order: str | None = None, offset: int = 0, limit: int = 100
+    ) -> Document:
         limit = min(limit, PAGE_AT_MOST)
         with self._opened(run) as (view, kept):
-            if not query.text:
+            if not query.text and order is None:
                 page = view.candidates(query, offset=offset, limit=limit)
                 return page_document(page.entries, page.total, offset)
-            # a search reads every source: its outcome holds until there are more candidates or decisions
+            # a search reads every source, an order every row: it holds until there are more candidates or decisions
             key = (
-                "text",
+                "ids",
                 query,
+                order,
                 *view.store.query("SELECT (SELECT count(*) FROM candidates), (SELECT count(*) FROM decisions)")[0],
             )
-            ids = self._keep(kept, key, lambda: view.candidate_ids(query))
+            ids = self._keep(kept, key, lambda: view.candidate_ids(query, order))
             return page_document(view.chosen(ids[offset : offset + limit]), len(ids), offset)
 
     def candidate(self, run: str | None, candidate_id: str, *, whole: bool = False) -> Document:
@@ -150,7 +159,11 @@ class Reader:
 
     @contextmanager
     def _open(self, path: Path) -> Iterator[tuple[RunView, _Kept]]:
-        with RunView.open(path, migrate=False) as view:
+        with ExitStack() as stack:
+            try:
+                view = stack.enter_context(RunView.open(path, migrate=False))
+            except OlderRun:
+                view = stack.enter_context(RunView.open(self._copies.of(path), migrate=False))
             facts = (path / DATABASE_NAME).stat()
             # A file system gives the number of a deleted file to the next one: the run's own time tells them apart.
             identity = (facts.st_dev, facts.st_ino, view.created)

@@ -13,7 +13,6 @@ import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
-from importlib import resources
 from typing import Any, cast
 
 import uvicorn
@@ -26,6 +25,7 @@ from starlette.routing import Route
 from evoenv.errors import EvoEnvError, InputError, SandboxError, StoreError
 from evoenv.runs.candidates import CandidateQuery
 from evoenv.runs.groups import GroupQuery, GroupRole
+from evoenv.watch.bundle import asset
 from evoenv.watch.documents import Document, encode
 from evoenv.watch.folder import RunFolder, stamp
 from evoenv.watch.guard import Guard
@@ -48,11 +48,6 @@ FILES = {
 """All files that are served, by path; nothing on disk can be asked for by its name."""
 
 log = logging.getLogger(__name__)
-
-
-def asset(name: str) -> bytes:
-    """Read a file of the bundle that is built from `web/`."""
-    return (resources.files("evoenv.watch") / "static" / name).read_bytes()
 
 
 class Dashboard:
@@ -110,7 +105,7 @@ class Dashboard:
             text=given.text("text"),
         )
         offset, limit = given.number("offset") or 0, given.number("limit") or 100
-        return self.reader.candidates(given.run, query, offset=offset, limit=limit)
+        return self.reader.candidates(given.run, query, order=given.text("sort"), offset=offset, limit=limit)
 
     def _groups(self, given: Arguments) -> Document:
         role = given.text("role")

@@ -1,7 +1,7 @@
 import { Diff, Source, Text, Turns } from "../code";
 import { brief, fixed, percent, plural, signed, visible } from "../format";
 import { useDocument } from "../live";
-import { EnvironmentLink, Facts, Problem, Section, State, Tags, Waiting } from "../parts";
+import { EnvironmentLink, Facts, Problem, Rows, Section, State, Tags, Waiting } from "../parts";
 import { address } from "../router";
 import type { CandidateDetail, RewardParts } from "../types";
 
@@ -85,6 +85,21 @@ export function CandidateView({ run, id }: { run: string; id: string }) {
               <Text clip={review.text} label={`review ${index + 1}`} more={{ name: "candidate", params, pick: (whole: CandidateDetail) => whole.reviews[index]?.text }} />
             </div>
           ))}
+          {data.evidence.instances.map((instance) => (
+            <details key={`${instance.seed} ${instance.difficulty}`} class="instance">
+              <summary>
+                instance that the reviewer saw: seed {instance.seed}, level {instance.difficulty}
+              </summary>
+              <Text clip={instance.prompt} label="prompt of the instance" />
+              <Rows head={["value", "is", "shown in the prompt"]} rows={instance.values} />
+            </details>
+          ))}
+          {data.evidence.probes.length > 0 && (
+            <details class="instance" id="probes">
+              <summary>what the scorer gave to {plural(data.evidence.probes.length, "answer")}</summary>
+              <Rows head={["answer", "is", "score"]} rows={data.evidence.probes.map(([kind, answer, score]) => [kind, answer, fixed(score)])} />
+            </details>
+          )}
           {data.review_prompt.length > 0 && (
             <Section title="What the reviewer was shown" open={false}>
               <Turns turns={data.review_prompt} />

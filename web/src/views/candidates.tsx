@@ -1,6 +1,6 @@
-import { useEffect, useState } from "preact/hooks";
+import { useContext, useEffect, useState } from "preact/hooks";
 import { brief, count, fixed, percent, signed } from "../format";
-import { useDocument } from "../live";
+import { LiveContext, useDocument } from "../live";
 import { State } from "../parts";
 import { address, replaceParams, useRoute } from "../router";
 import { VirtualTable, type Column } from "../table";
@@ -17,9 +17,18 @@ const COLUMNS: Column<Candidate>[] = [
   { key: "reward", label: "reward", width: "4.6rem", align: "right", cell: (row) => signed(row.reward) },
 ];
 const FILTERS = ["fate", "layer", "code", "step", "tag", "text"] as const;
+const ORDERS: [string, string][] = [
+  ["oldest", "oldest first"],
+  ["reward", "reward"],
+  ["rate", "pass rate"],
+  ["novelty", "novelty"],
+  ["layer", "layer passed"],
+  ["name", "name"],
+];
 
 export function CandidatesView({ run }: { run: string }) {
   const route = useRoute();
+  const { source } = useContext(LiveContext);
   const { data } = useDocument<Overview>("overview", { run });
   const environments = useDocument<{ environments: Environment[] }>("environments", { run });
   const [total, setTotal] = useState<number | null>(null);
@@ -35,7 +44,8 @@ export function CandidatesView({ run }: { run: string }) {
   const steps = data?.steps.map((step) => String(step.step)) ?? [];
   const codes = Object.keys(data?.findings ?? {}).sort();
   if (given.code && !codes.includes(given.code)) codes.push(given.code);
-  const tags = [...new Set(environments.data?.environments.filter((row) => !row.original).flatMap((row) => row.tags))].sort();
+  const known = environments.data?.environments.filter((row) => source.live ? !row.original : true);
+  const tags = [...new Set(known?.flatMap((row) => row.tags))].sort();
   if (given.tag && !tags.includes(given.tag)) tags.push(given.tag);
   const filtered = FILTERS.some((name) => given[name]);
   return (
@@ -46,6 +56,11 @@ export function CandidatesView({ run }: { run: string }) {
           {total === null ? "" : `${count(total)}${filtered && data ? ` of ${count(data.candidates)}` : ""}`}
         </p>
       </div>
+      {source.left_out?.map((words) => (
+        <p key={words} class="note">
+          {words}
+        </p>
+      ))}
       <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
         <label class="grow">
           <span>text in id, name or source</span>
@@ -56,18 +71,19 @@ export function CandidatesView({ run }: { run: string }) {
         <Choice id="code" label="finding" value={given.code} onChange={set("code")} options={codes.map((code) => [code, code])} />
         <Choice id="step" label="step" value={given.step} onChange={set("step")} options={steps.map((step) => [step, step])} />
         <Choice id="tag" label="tag" value={given.tag} onChange={set("tag")} options={tags.map((tag) => [tag, tag])} />
+        <Choice id="sort" label="sort by" value={route.params.sort ?? ""} onChange={set("sort")} options={ORDERS} all="newest first" />
         <button type="button" disabled={!filtered} onClick={() => replaceParams(route, Object.fromEntries(FILTERS.map((name) => [name, null])))}>
           Clear
         </button>
       </form>
       <VirtualTable<Candidate>
         name="candidates"
-        params={{ run, ...given }}
+        params={{ run, ...given, sort: route.params.sort ?? "" }}
         run={run}
         columns={COLUMNS}
         href={(row) => address("candidate", row.id, { run })}
         id={(row) => row.id}
-        label="Candidates, newest first"
+        label="Candidates"
         empty={filtered ? "No candidate is like this." : "No candidate yet."}
         onTotal={setTotal}
       />

@@ -1,9 +1,11 @@
+import { useContext } from "preact/hooks";
 import { Bar, Chart, type Line } from "../charts";
 import { count, duration, moment, percent, plural, visible } from "../format";
-import { useDocument } from "../live";
+import { LiveContext, useDocument } from "../live";
 import { Problem, Tile, Waiting } from "../parts";
 import { address, replaceParams, useRoute } from "../router";
-import type { Now, Overview, RunRow, StepRow } from "../types";
+import type { Audit, Evaluation, Now, Overview, RunRow, StepRow } from "../types";
+import { AuditTiles, FigureView, Words } from "./audit";
 
 const STAGES = ["generated", "validated", "reviewed", "calibrated", "decided", "solved", "updated", "rotated"];
 const STAGE_WORDS: Record<string, string> = {
@@ -51,72 +53,161 @@ const TIMES: [string, string][] = [
 ];
 const DASHES = [undefined, [8, 4], [2, 4], [10, 4, 2, 4]];
 
+const MOST_OVERLAID = 5;
+
+/** Names of runs in one parameter: commas inside them are written out. */
+const joined = (names: string[]) => names.map(encodeURIComponent).join(",");
+
+function separated(text: string): string[] {
+  try {
+    return text.split(",").filter(Boolean).map(decodeURIComponent);
+  } catch {
+    return []; // an address that somebody typed
+  }
+}
+
 export function OverviewView({ run, runs }: { run: string; runs: RunRow[] }) {
   const route = useRoute();
+  const { source } = useContext(LiveContext);
   const { data, error } = useDocument<Overview>("overview", { run });
-  const other = route.params.with && route.params.with !== run ? route.params.with : null;
-  const compared = useDocument<Overview>(other ? "overview" : null, { run: other });
+  const audit = useDocument<Audit>(source.live ? null : "audit", { run }).data;
+  const names = [...new Set(separated(route.params.with ?? ""))].filter((name) => name !== run).slice(0, MOST_OVERLAID);
+  const others = Array.from({ length: MOST_OVERLAID }, (_, index) => useDocument<Overview>(names[index] ? "overview" : null, { run: names[index] }));
   if (data === null) return <Waiting error={error} />;
-  const both = compared.data ? [data, compared.data] : [data];
+  const all = [data, ...others.flatMap((other) => other.data ?? [])];
+  const overlay = (wanted: string[]) => replaceParams(route, { run, with: joined(wanted) || null });
   return (
     <>
       <div class="title-row">
         <h1>{visible(data.run)}</h1>
         {runs.length > 1 && (
-          <label class="beside">
-            compare with{" "}
-            <select id="with" value={other ?? ""} onChange={(event) => replaceParams(route, { run, with: event.currentTarget.value || null })}>
-              <option value="">nothing</option>
-              {runs
-                .filter((row) => row.name !== run)
-                .map((row) => (
-                  <option key={row.name} value={row.name}>
-                    {visible(row.name)}
-                  </option>
-                ))}
-            </select>
-          </label>
+          <div class="beside">
+            {names.map((name, index) => (
+              <button key={name} type="button" class="chip" title={`leave out ${visible(name)}`} onClick={() => overlay(names.filter((item) => item !== name))}>
+                <i class="box" style={{ "--hue": `var(--${RUN_COLOURS[index + 1]})` }} />
+                {visible(name)} ✕
+              </button>
+            ))}
+            {names.length < MOST_OVERLAID && names.length < runs.length - 1 && (
+              <label>
+                compare with{" "}
+                <select id="with" value="" onChange={(event) => event.currentTarget.value && overlay([...names, event.currentTarget.value])}>
+                  <option value="">…</option>
+                  {runs
+                    .filter((row) => row.name !== run && !names.includes(row.name))
+                    .map((row) => (
+                      <option key={row.name} value={row.name}>
+                        {visible(row.name)}
+                      </option>
+                    ))}
+                </select>
+              </label>
+            )}
+          </div>
         )}
       </div>
       <p class="lead">
-        {data.curriculum} on <code>{visible(data.model ?? "an unnamed model")}</code>, begun {moment(data.created)}
-        {data.training ? "" : "; builds a pool and trains nothing"}
+        {audit ? (
+          visible(audit.lead)
+        ) : (
+          <>
+            {data.curriculum} on <code>{visible(data.model ?? "an unnamed model")}</code>, begun {moment(data.created)}
+            {data.training ? "" : "; builds a pool and trains nothing"}
+          </>
+        )}
       </p>
+      {data.notice && <p class="note">{data.notice}</p>}
+      {[...(audit?.notes ?? []), ...(source.left_out ?? [])].map((words) => (
+        <p key={words} class="note">
+          {visible(words)}
+        </p>
+      ))}
       {error && <Problem error={error} />}
-      {compared.error && <Problem error={compared.error} />}
+      {others.map((other, index) => other.error && <Problem key={index} error={`${visible(names[index] ?? "")}: ${other.error}`} />)}
       <Progress now={data.now} />
-      <dl class="tiles">
-        <Tile label="step" note={`${data.now.last} finished`}>
-          {data.now.step} <span class="of">of {data.now.wanted}</span>
-        </Tile>
-        <Tile label="time left" note={data.now.elapsed !== null ? `this step: ${duration(data.now.elapsed)}` : data.now.running ? "" : "not running"}>
-          {data.now.running ? duration(data.now.seconds_left) : "–"}
-        </Tile>
-        <Tile label="tokens per second" note={data.now.stage && data.now.running ? "in this step" : "in the last step"}>
-          {data.now.tokens_per_second === null ? "–" : count(Math.round(data.now.tokens_per_second))}
-        </Tile>
-        <Tile label="candidates" note={<a href={address("candidates", null, { run })}>see them all</a>}>
-          {count(data.candidates)}
-        </Tile>
-        <Tile label="admitted" note={data.candidates ? `${percent((data.environments.total - data.environments.original) / data.candidates, 1)} of the candidates` : ""}>
-          {count(data.environments.total - data.environments.original)}
-        </Tile>
-        <Tile label="pool" note={`${plural(data.environments.original, "original")}, ${count(data.environments.retired)} retired`}>
-          {count(data.environments.active)}
-        </Tile>
-      </dl>
+      {audit ? <AuditTiles audit={audit} /> : <Tiles data={data} run={run} />}
+      {all.length > 1 && <SideBySide all={all} />}
+      {audit && <Words audit={audit} />}
       <div class="grid">
         <Funnel data={data} run={run} />
         <FatesChart steps={data.steps} />
-        <ScoreChart both={both} />
-        <PoolChart both={both} />
-        <RewardChart both={both} />
-        <NoveltyChart both={both} />
-        <SilentChart both={both} />
+        <ScoreChart all={all} />
+        <PoolChart all={all} />
+        <RewardChart all={all} />
+        <NoveltyChart all={all} />
+        <SilentChart all={all} />
         <TimeChart steps={data.steps} />
-        <Findings data={data} run={run} />
+        {audit ? audit.figures.map((figure) => <FigureView key={figure.key} figure={figure} run={run} />) : <Findings data={data} run={run} />}
       </div>
     </>
+  );
+}
+
+function Tiles({ data, run }: { data: Overview; run: string }) {
+  return (
+    <dl class="tiles">
+      <Tile label="step" note={`${data.now.last} finished`}>
+        {data.now.step} <span class="of">of {data.now.wanted}</span>
+      </Tile>
+      <Tile label="time left" note={data.now.elapsed !== null ? `this step: ${duration(data.now.elapsed)}` : data.now.running ? "" : "not running"}>
+        {data.now.running ? duration(data.now.seconds_left) : "–"}
+      </Tile>
+      <Tile label="tokens per second" note={data.now.stage && data.now.running ? "in this step" : "in the last step"}>
+        {data.now.tokens_per_second === null ? "–" : count(Math.round(data.now.tokens_per_second))}
+      </Tile>
+      <Tile label="candidates" note={<a href={address("candidates", null, { run })}>see them all</a>}>
+        {count(data.candidates)}
+      </Tile>
+      <Tile label="admitted" note={data.candidates ? `${percent((data.environments.total - data.environments.original) / data.candidates, 1)} of the candidates` : ""}>
+        {count(data.environments.total - data.environments.original)}
+      </Tile>
+      <Tile label="pool" note={`${plural(data.environments.original, "original")}, ${count(data.environments.retired)} retired`}>
+        {count(data.environments.active)}
+      </Tile>
+    </dl>
+  );
+}
+
+/** Where each of several runs stands, in one row each. */
+function SideBySide({ all }: { all: Overview[] }) {
+  const last = (data: Overview, name: string) => data.steps.map((step) => step.metrics[name]).findLast((value) => value !== null && value !== undefined);
+  return (
+    <div class="scroll side-by-side">
+      <table class="plain">
+        <thead>
+          <tr>
+            {["run", "steps", "candidates", "admitted", "pool", "prototypes", "training score", "held out"].map((label, index) => (
+              <th key={label} scope="col" class={index > 0 ? "right" : ""}>
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {all.map((data, index) => {
+            const held = data.evaluations.reduce<Evaluation | null>((best, item) => (best === null || item.step >= best.step ? item : best), null);
+            return (
+              <tr key={data.run}>
+                <td>
+                  <i class="box" style={{ "--hue": `var(--${RUN_COLOURS[index]})` }} /> <a href={address("overview", null, { run: data.run })}>{visible(data.run)}</a>
+                </td>
+                <td class="right">
+                  {data.now.last} of {data.now.wanted}
+                </td>
+                <td class="right">{count(data.candidates)}</td>
+                <td class="right">{count(data.environments.total - data.environments.original)}</td>
+                <td class="right">{count(data.environments.active)}</td>
+                <td class="right">{count(last(data, "pool/prototypes"))}</td>
+                <td class="right">{percent(last(data, "solver/score"), 1)}</td>
+                <td class="right" title={held ? `${held.suite}, step ${held.step}` : ""}>
+                  {percent(held?.accuracy, 1)}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
   );
 }
 
@@ -213,82 +304,88 @@ function FatesChart({ steps }: { steps: StepRow[] }) {
   return <Chart title="What became of candidates" hint="By step, the admitted at the bottom. Learning moves the colours upwards." x={x} lines={lines} kind="columns" empty="No candidate yet." />;
 }
 
-function useSeries(both: Overview[], make: (data: Overview, step: StepRow) => number | null | undefined, label: string, colour: string, dash?: number[]): Line[] {
-  const x = axis(both);
-  return both.map((data, index) => {
-    const byStep = new Map(data.steps.map((step) => [step.step, make(data, step)]));
+/** One line per run. A single run has colours by measure; several have a colour each, and dashes by measure. */
+function series(all: Overview[], make: (step: StepRow) => number | null | undefined, label: string, colour: string, measure = 0, range?: (step: StepRow) => [number, number] | null): Line[] {
+  const x = axis(all);
+  return all.map((data, index) => {
+    const byStep = new Map(data.steps.map((step) => [step.step, step]));
+    const along = <T,>(read: (step: StepRow) => T) => x.map((number) => (byStep.has(number) ? read(byStep.get(number) as StepRow) : null));
     return {
-      label: both.length > 1 ? `${label}, ${visible(data.run)}` : label,
-      colour: both.length > 1 && index > 0 ? (RUN_COLOURS[(RUN_COLOURS.indexOf(colour) + 3) % RUN_COLOURS.length] ?? colour) : colour,
-      dash: index > 0 ? DASHES[2] : dash,
-      values: x.map((step) => byStep.get(step) ?? null),
+      label: all.length > 1 ? `${label}, ${visible(data.run)}` : label,
+      colour: all.length > 1 ? (RUN_COLOURS[index] ?? colour) : colour,
+      dash: DASHES[measure],
+      values: along(make),
+      ...(range && all.length === 1 && { low: along((step) => range(step)?.[0]), high: along((step) => range(step)?.[1]) }),
     };
   });
 }
 
-function axis(both: Overview[], extra: number[] = []): number[] {
-  return [...new Set([...both.flatMap((data) => data.steps.map((step) => step.step)), ...extra])].sort((a, b) => a - b);
+/** All steps of all runs: the lines of a chart share one axis. */
+function axis(all: Overview[]): number[] {
+  const steps = all.flatMap((data) => data.steps.map((step) => step.step));
+  return [...new Set(steps)].sort((a, b) => a - b);
 }
 
-const metric = (name: string) => (_: Overview, step: StepRow) => step.metrics[name];
+const metric = (name: string) => (step: StepRow) => step.metrics[name];
 
-function ScoreChart({ both }: { both: Overview[] }) {
-  const measured = both.flatMap((data) => data.evaluations.map((item) => item.step));
-  const x = axis(both, measured);
-  const again = (lines: Line[]) => {
-    const old = axis(both);
-    return lines.map((line) => ({ ...line, values: x.map((step) => (old.includes(step) ? line.values[old.indexOf(step)] : null)) }));
-  };
-  const suites = [...new Set(both.flatMap((data) => data.evaluations.map((item) => item.suite)))].slice(0, 3);
-  const accuracies = both.flatMap((data, which) =>
+function ScoreChart({ all }: { all: Overview[] }) {
+  const old = axis(all);
+  const x = [...new Set([...old, ...all.flatMap((data) => data.evaluations.map((item) => item.step))])].sort((a, b) => a - b);
+  const again = (lines: Line[]) => lines.map((line) => ({ ...line, values: x.map((step) => (old.includes(step) ? line.values[old.indexOf(step)] : null)) }));
+  const suites = [...new Set(all.flatMap((data) => data.evaluations.map((item) => item.suite)))].slice(0, all.length > 1 ? 1 : 4);
+  const accuracies = all.flatMap((data, which) =>
     suites
       .filter((suite) => data.evaluations.some((item) => item.suite === suite))
-      .map(
-        (suite, index): Line => ({
-          label: `held out: ${visible(suite)}${both.length > 1 ? `, ${visible(data.run)}` : ""}`,
-          colour: RUN_COLOURS[(2 + index + which) % RUN_COLOURS.length] ?? "green",
+      .map((suite, index): Line => {
+        const at = (step: number) => data.evaluations.find((item) => item.suite === suite && item.step === step);
+        return {
+          label: `held out: ${visible(suite)}${all.length > 1 ? `, ${visible(data.run)}` : ""}`,
+          colour: RUN_COLOURS[all.length > 1 ? which : 2 + index] ?? "green",
           dots: true,
-          values: x.map((step) => data.evaluations.find((item) => item.suite === suite && item.step === step)?.accuracy ?? null),
-        }),
-      ),
+          values: x.map((step) => at(step)?.accuracy),
+          low: x.map((step) => at(step)?.low),
+          high: x.map((step) => at(step)?.high),
+        };
+      }),
   );
-  const lines = [...again(useSeries(both, metric("solver/score"), "training score", "blue")), ...again(useSeries(both, metric("solver/right"), "fully right", "orange", DASHES[1])), ...accuracies];
+  const lines = [...again(series(all, metric("solver/score"), "training score", "blue")), ...again(series(all, metric("solver/right"), "fully right", "orange", 1)), ...accuracies];
   return <Chart title="Training score and held-out accuracy" hint="The curriculum moves with the solver: only held-out accuracy tells whether it got better." x={x} lines={lines} share empty="The solver has not been asked yet." />;
 }
 
-function PoolChart({ both }: { both: Overview[] }) {
+function PoolChart({ all }: { all: Overview[] }) {
   const lines = [
-    ...useSeries(both, metric("pool/active"), "in the pool", "blue"),
-    ...useSeries(both, metric("pool/few_shot"), "examples", "green", DASHES[2]),
-    ...useSeries(both, metric("pool/prototypes"), "prototypes", "orange", DASHES[1]),
+    ...series(all, metric("pool/active"), "in the pool", "blue"),
+    ...series(all, metric("pool/admitted"), "ever admitted", "amber", 1),
+    ...series(all, metric("pool/few_shot"), "examples", "green", 2),
+    ...series(all, metric("pool/prototypes"), "prototypes", "orange", 3),
   ];
-  return <Chart title="Pool and prototypes" hint="Prototypes count distinct kinds of task, by their tags." x={axis(both)} lines={lines} empty="No step is finished yet." />;
+  return <Chart title="Pool and prototypes" hint="Prototypes count distinct kinds of task, by their tags." x={axis(all)} lines={lines} empty="No step is finished yet." />;
 }
 
-function RewardChart({ both }: { both: Overview[] }) {
+function RewardChart({ all }: { all: Overview[] }) {
   const lines = [
-    ...useSeries(both, (_, step) => step.reward, "mean reward", "blue"),
-    ...useSeries(both, (_, step) => step.quality, "quality Q_val", "green", DASHES[1]),
-    ...useSeries(both, (_, step) => step.diversity, "diversity γ·N", "pink", DASHES[2]),
+    ...series(all, (step) => step.reward, "mean reward", "blue", 0, (step) => step.reward_range),
+    ...series(all, (step) => step.quality, "quality Q_val", "green", 1),
+    ...series(all, (step) => step.diversity, "diversity γ·N", "pink", 2),
   ];
-  return <Chart title="Generator reward and its parts" x={axis(both)} lines={lines} empty="Nothing is decided yet." />;
+  return <Chart title="Generator reward and its parts" hint="Shaded: from the 10th to the 90th percentile of a step's candidates." x={axis(all)} lines={lines} empty="Nothing is decided yet." />;
 }
 
-function NoveltyChart({ both }: { both: Overview[] }) {
+function NoveltyChart({ all }: { all: Overview[] }) {
   const lines = [
-    ...useSeries(both, metric("novelty/gamma"), "γ", "pink"),
-    ...useSeries(both, metric("novelty/mean"), "mean novelty", "blue", DASHES[1]),
-    ...useSeries(both, metric("novelty/repetition"), "repetition s̄", "amber", DASHES[2]),
+    ...series(all, metric("novelty/gamma"), "γ", "pink"),
+    ...series(all, metric("novelty/mean"), "mean novelty", "blue", 1),
+    ...series(all, metric("novelty/repetition"), "repetition s̄", "amber", 2),
   ];
-  return <Chart title="Novelty and its weight γ" hint="The more the admitted repeat one another, the more novelty pays." x={axis(both)} lines={lines} empty="Nothing is decided yet." />;
+  return <Chart title="Novelty and its weight γ" hint="The more the admitted repeat one another, the more novelty pays." x={axis(all)} lines={lines} empty="Nothing is decided yet." />;
 }
 
-function SilentChart({ both }: { both: Overview[] }) {
+function SilentChart({ all }: { all: Overview[] }) {
   const lines = [
-    ...useSeries(both, metric("solver/zero_variance"), "solver", "blue"),
-    ...useSeries(both, (_, step) => step.generator_silent, "generator", "orange", DASHES[1]),
+    ...series(all, metric("solver/zero_variance"), "solver", "blue"),
+    ...series(all, (step) => step.generator_silent, "generator", "orange", 1),
   ];
-  return <Chart title="Silent groups" hint="Share of groups whose responses all earned the same: they train nothing." x={axis(both)} lines={lines} share empty="No group is scored yet." />;
+  return <Chart title="Silent groups" hint="Share of groups whose responses all earned the same: they train nothing." x={axis(all)} lines={lines} share empty="No group is scored yet." />;
 }
 
 function TimeChart({ steps }: { steps: StepRow[] }) {
