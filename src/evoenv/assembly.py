@@ -14,6 +14,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,6 +68,23 @@ def open_sandbox(
         workers=workers,
         runtime=runtime,
         modules=tuple(dict.fromkeys(modules)),
+    )
+
+
+def open_run_sandbox(config: Config, *, allow_degraded: bool = False) -> Sandbox:
+    """Open the sandbox of a run: on this machine, or on all nodes if `engine.sandbox_nodes` says so."""
+    if config.engine.sandbox_nodes == "driver":
+        return open_sandbox(config, allow_degraded=allow_degraded)
+    if config.engine.name != "verl" or config.model.base_url:
+        raise ConfigError(
+            'engine.sandbox_nodes is "all": other nodes are known to the verl engine only; set engine.name=verl, or '
+            "engine.sandbox_nodes=driver"
+        )
+    require_packages("ray", "verl", "vllm", extra="verl")
+    from evoenv.engines.verl.sandboxes import RaySandbox
+
+    return RaySandbox(
+        config, partial(open_sandbox, config, allow_degraded=allow_degraded), allow_degraded=allow_degraded
     )
 
 
@@ -267,7 +285,7 @@ def open_ports(
 
         if policy is None and config.model.base_url:
             policy = opened()
-        sandbox = stack.enter_context(open_sandbox(config, allow_degraded=allow_degraded))
+        sandbox = stack.enter_context(open_run_sandbox(config, allow_degraded=allow_degraded))
         if policy is None:
             check_memory(config, learns=learns)
         embedder = open_embedder(config)

@@ -169,6 +169,9 @@ class TrainingConfig(Section, frozen=True):
     clip_low: float = 0.2
     clip_high: float = 0.28
     dual_clip: float = 10.0
+    truncated_importance: float = 0.0
+    """Above 0: correct for a sampler that computes otherwise than the trainer. Each token's surrogate is weighted by
+    min(exp(trainer's − sampler's log-probability), this number), and its ratio starts from the trainer's. 0: off."""
     kl: float = 1e-3
     generator_weight: float = 0.3
     role_weighting: Literal["loss", "advantage-scale"] = "loss"
@@ -206,6 +209,9 @@ class EngineConfig(Section, frozen=True):
     nodes: int = 1
     devices_per_node: int = 1
     """Devices on each node; every one holds a share of the trainer and, in turn, of a server."""
+    sandbox_nodes: Literal["driver", "all"] = "driver"
+    """Where candidates are judged and responses scored: on the driver's machine, or on the CPUs of all nodes of the Ray
+    cluster, each behind the sandbox's full walls."""
     tensor_parallel: int = 1
     """Devices over which one server spreads the model; there are nodes × devices_per_node / tensor_parallel servers."""
     sampler_memory: float = 0.5

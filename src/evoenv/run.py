@@ -61,6 +61,7 @@ MAY_CHANGE = frozenset(
         "engine.ray_address",
         "engine.nodes",
         "engine.devices_per_node",
+        "engine.sandbox_nodes",
         "engine.tensor_parallel",
         "engine.sampler_memory",
         "engine.sampler_rows",

@@ -61,6 +61,53 @@ def test_far_away_tokens_stay_finite() -> None:
     assert clipped_surrogate(logp, other, torch.tensor([1.0, -1.0]), **CLIPS).loss.isfinite().all()
 
 
+def importance_loss(logp: torch.Tensor, old: list[float] | None, limit: float) -> Any:
+    """The loss of three tokens, sampled at log-probability -1 with advantages 2, 2 and -1, each weighing 1."""
+    return weighted_loss(
+        logp,
+        torch.full((3,), -1.0, dtype=torch.float64),
+        torch.tensor([2.0, 2.0, -1.0], dtype=torch.float64),
+        None,
+        old=None if old is None else torch.tensor(old, dtype=torch.float64),
+        surrogate_weights=torch.ones(3, dtype=torch.float64),
+        kl_means=torch.zeros(3, dtype=torch.float64),
+        config=TrainingConfig(truncated_importance=limit, kl=0.0),
+    )
+
+
+def test_truncated_importance_by_hand() -> None:
+    # The trainer finds the tokens 1.5, 4 and 0.5 times as likely as the sampler; the second weight is cut to 2.
+    before = [-1.0 + math.log(factor) for factor in (1.5, 4.0, 0.5)]
+    # The update has since moved the first two up by 1.1 and 1.5, the third down to 0.9: the second is clipped.
+    logp = torch.tensor([value + math.log(r) for value, r in zip(before, (1.1, 1.5, 0.9), strict=True)])
+    logp = logp.double().requires_grad_()
+    loss, surrogate, _ = importance_loss(logp, before, 2.0)
+    assert surrogate.importance.tolist() == pytest.approx([1.5, 2.0, 0.5])
+    assert surrogate.truncated.tolist() == [False, True, False]
+    assert surrogate.ratio.tolist() == pytest.approx([1.1, 1.5, 0.9], rel=1e-6)
+    assert surrogate.loss.tolist() == pytest.approx([-2 * 1.1 * 1.5, -2 * 1.28 * 2.0, 0.9 * 0.5], rel=1e-6)
+    assert loss.item() == pytest.approx(-3.3 - 5.12 + 0.45, rel=1e-6)
+    (gradient,) = torch.autograd.grad(loss, logp)
+    assert gradient.tolist() == pytest.approx([-3.3, 0.0, 0.45], rel=1e-6), "none flows through the weight"
+
+
+def test_truncated_importance_in_a_first_step_has_a_ratio_of_one() -> None:
+    logp = torch.tensor([-1.0 + math.log(factor) for factor in (1.5, 4.0, 0.5)], dtype=torch.float64).requires_grad_()
+    loss, surrogate, _ = importance_loss(logp, None, 2.0)
+    assert surrogate.ratio.tolist() == [1.0, 1.0, 1.0]
+    assert not surrogate.clipped_high.any(), "a difference between sampler and trainer is not the update's doing"
+    assert loss.item() == pytest.approx(-2 * 1.5 - 2 * 2.0 + 0.5)
+    (gradient,) = torch.autograd.grad(loss, logp)
+    assert gradient.tolist() == pytest.approx([-3.0, -4.0, 0.5])
+
+
+def test_without_truncated_importance_what_was_before_does_not_matter() -> None:
+    logp = torch.tensor([-1.2, -0.9, -1.0], dtype=torch.float64)
+    loss, surrogate, _ = importance_loss(logp, [-5.0, -5.0, -5.0], 0.0)
+    assert surrogate.importance is None
+    assert loss.item() == importance_loss(logp, None, 0.0)[0].item()
+
+
 def batch_loss(
     groups: list[Group], logprobs: Any, references: Any, config: TrainingConfig
 ) -> tuple[float, torch.Tensor]:

@@ -221,6 +221,29 @@ def test_epochs_and_minibatches_take_several_steps() -> None:
     )
 
 
+def test_truncated_importance_looks_back_to_the_weights_before_the_update() -> None:
+    config = change(CONFIG, truncated_importance=1.5, kl=0.0, epochs=2, learning_rate=1e-2, warmup_steps=0)
+    model = tiny_model("llama", dtype=torch.float32)
+    groups = random_groups(0)
+    shift = math.log(3.0)  # the sampler finds every token three times less likely than the trainer: all weights are cut
+    groups = [
+        dataclasses.replace(
+            group,
+            samples=tuple(
+                with_rollout(sample, logprobs=[value - shift for value in plain_logprobs(model, sample)])
+                for sample in group.samples
+            ),
+        )
+        for group in groups
+    ]
+    trainer = Trainer(model, None, config)
+    metrics = learn(trainer, groups)
+    assert metrics["importance/mean"] == pytest.approx(1.5)
+    assert metrics["importance/truncated"] == 1.0
+    assert metrics["ratio/mean"] == pytest.approx(1.0, abs=0.5), "not 3: that is the sampler's doing"
+    assert metrics["ratio/max"] > 1.01, "the second step looks back to before the first"
+
+
 def test_warm_up_is_linear_and_then_constant() -> None:
     config = TrainingConfig(learning_rate=5e-7, warmup_steps=5)
     rates = [learning_rate(config, step) for step in range(7)]

@@ -45,7 +45,7 @@ OVERRIDES = (
 def prepare() -> None:
     """Make this process, and those that it starts, use the CPU platform."""
     os.environ.update(ENVIRONMENT)
-    folders = [str(SHIMS), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    folders = [str(SHIMS), str(SHIMS.parent), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(folders))
     if str(SHIMS) not in sys.path:
         sys.path.insert(0, str(SHIMS))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
+import math
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,7 @@ from conformance import batch_of as conformance_batch
 from evoenv.errors import ModelError
 from evoenv.objective import Batch, build_batch
 from evoenv.ports import Policy
-from evoenv.records import Group, Message, Request
+from evoenv.records import Group, Message, Request, Sample
 
 TEXTS = ("Add 3 and 4.", "Sort 5 2 9.", "Largest of 4, 8, 1?", "Reverse 1 2 3.")
 
@@ -35,8 +38,11 @@ def test_engine(bench: Bench, check: Check) -> None:
     check(bench)
 
 
-def batch_of(policy: Policy, config: Any, update: int) -> Batch:
-    """Groups of both roles, of different lengths, rewarded by something that has nothing to do with the model."""
+def batch_of(policy: Policy, config: Any, update: int, gap: float = 0.0) -> Batch:
+    """Groups of both roles, of different lengths, rewarded by something that has nothing to do with the model.
+
+    `gap` makes the sampler's log-probabilities wrong by up to so much.
+    """
     requests = [
         Request(
             f"q{number}",
@@ -49,12 +55,38 @@ def batch_of(policy: Policy, config: Any, update: int) -> Batch:
         )
         for number, text in enumerate(TEXTS)
     ]
-    samples = list(policy.sample(requests))
+    samples = [with_gap(sample, gap) for sample in policy.sample(requests)]
     groups = []
     for request in requests:
         own = sorted((sample for sample in samples if sample.request_id == request.id), key=lambda item: item.index)
         groups.append(Group(request.id, request.role, tuple(own), tuple(float(index % 2) for index in range(len(own)))))
     return build_batch(groups, config.training, update=update)
+
+
+def with_gap(sample: Sample, gap: float) -> Sample:
+    rollout = sample.rollout
+    assert rollout is not None
+    logprobs = array("d", (value - gap * math.sin(position) for position, value in enumerate(rollout.logprobs)))
+    return dataclasses.replace(sample, rollout=dataclasses.replace(rollout, logprobs=logprobs))
+
+
+def test_truncated_importance_gives_the_loss_of_the_local_engine_over_several_optimiser_steps(tmp_path: Path) -> None:
+    from verl_subject import nano_config, opened
+
+    from evoenv.engines.local.policy import LocalPolicy
+
+    config = nano_config(
+        "training.truncated_importance=1.5", "training.minibatches=2", "training.kl=0.0", "training.learning_rate=1e-3"
+    )
+    local = LocalPolicy.open(config.model, config.training, progress=False)
+    with opened(config, tmp_path) as policy:
+        batch = batch_of(policy, config, 0, gap=0.8)
+        assert len(batch.minibatches) == 2
+        theirs, ours = policy.update(batch), local.update(batch)
+    assert 0.0 < theirs["importance/truncated"] < 1.0
+    for name in ("loss/total", "loss/solver", "loss/generator", "importance/mean", "importance/truncated"):
+        assert theirs[name] == pytest.approx(ours[name], abs=1e-4), name
+    assert theirs["grad/norm"] == pytest.approx(ours["grad/norm"], rel=1e-3)
 
 
 @pytest.mark.parametrize("world", [1, 2])

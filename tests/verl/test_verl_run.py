@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from ray_nodes import RAY, descendants, started, two_nodes, wait_for, wait_until_gone
 
 from evoenv.store.store import Store
 
@@ -30,45 +25,6 @@ def settings_of(*more: str) -> tuple[str, ...]:
     from cpu_platform import OVERRIDES
 
     return (*OVERRIDES, *SMALL, *more)
-
-
-@contextmanager
-def started(arguments: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    with log.open("ab") as stream:
-        process = subprocess.Popen(arguments, stdout=stream, stderr=stream, start_new_session=True)
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-
-
-def wait_for(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait until the run has said something; pytest's own limit ends a wait for nothing."""
-    while not re.search(pattern, log.read_text(errors="replace")):
-        assert process.poll() is None, log.read_text(errors="replace")[-3000:]
-        time.sleep(0.2)
-
-
-def descendants(process: int) -> set[int]:
-    import psutil
-
-    return {child.pid for child in psutil.Process(process).children(recursive=True)}
-
-
-def wait_until_gone(processes: set[int]) -> None:
-    """Wait until all have ended; pytest's limit is the test's."""
-    import psutil
-
-    def is_alive(number: int) -> bool:
-        try:
-            return bool(psutil.Process(number).status() != psutil.STATUS_ZOMBIE)
-        except psutil.NoSuchProcess:
-            return False
-
-    while any(map(is_alive, processes)):
-        time.sleep(0.2)
 
 
 def shared_memory() -> set[str]:
@@ -101,18 +57,38 @@ def test_a_run_that_was_killed_goes_on_with_nothing_trained_twice(tmp_path: Path
         assert [value for _, value in store.metric("update/skipped")] == [0.0, 0.0, 0.0]
         assert all(value < 1e-3 for _, value in store.metric("logprob/gap_max"))
     assert shared_memory() <= before, "nothing is left in shared memory"
+    go_on_with_two_devices(directory)
     report = [sys.executable, "-m", "evoenv", "report", str(directory), "--no-png"]
     subprocess.run(report, check=True, capture_output=True)
     assert (directory / "report").is_dir()
 
 
-def test_ctrl_c_twice_stops_at_once_and_leaves_no_process(tmp_path: Path) -> None:
+def go_on_with_two_devices(directory: Path) -> None:
+    """One step more, from the weights that one device saved, and a clean end."""
+    before = shared_memory()
+    more = ("engine.devices_per_node=2", "engine.take_weights=true", "training.truncated_importance=2.0")
+    refused = subprocess.run(command(directory, "--resume", settings=more), capture_output=True, text=True, check=False)
+    assert refused.returncode == 2, refused.stderr[-3000:]
+    assert "training.truncated_importance" in refused.stderr, "that would be another experiment"
+    result = subprocess.run(
+        command(directory, "--resume", "--steps", "4", settings=more[:2]), capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert "the optimiser's state is lost" in result.stderr
+    with Store.read(directory) as store:
+        assert [step for step, _ in store.metric("loss/total")] == [1, 2, 3, 4]
+        assert dict(store.metric("update/skipped"))[4] == 0.0
+    assert len(list((directory / "checkpoints" / "step-00004").glob("model_world_size_2_rank_*.pt"))) == 2
+    assert shared_memory() <= before, "nothing is left in shared memory"
+
+
+def test_two_signals_stop_at_once_and_leave_no_process(tmp_path: Path) -> None:
     directory, log = tmp_path / "run", tmp_path / "log"
     begin = command(directory, "--preset", "nano", "--steps", "3", settings=settings_of())
     with started(begin, log) as process:
         wait_for(log, r"the run is in", process)
         children = descendants(process.pid)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         wait_for(log, r"stopping after this stage", process)
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
@@ -120,38 +96,20 @@ def test_ctrl_c_twice_stops_at_once_and_leaves_no_process(tmp_path: Path) -> Non
     assert Store.begun(directory)
 
 
-@pytest.fixture
-def two_nodes(tmp_path: Path) -> Iterator[str]:
-    """A Ray cluster of two "nodes" on this machine, started as docs/scale.md says."""
-    ray = str(Path(sys.executable).with_name("ray"))
-    address, shared = "127.0.0.1:6399", ["--block", "--disable-usage-stats", "--num-cpus=8", "--num-gpus=1"]
-    head = [ray, "start", "--head", "--node-ip-address=127.0.0.1", "--port=6399", "--include-dashboard=false", *shared]
-    log = tmp_path / "ray.log"
-    with started(head, log) as first:
-        wait_for(log, "Ray runtime started", first)
-        with started([ray, "start", f"--address={address}", *shared], tmp_path / "second.log") as second:
-            wait_for(tmp_path / "second.log", "Ray runtime started", second)
-            processes = descendants(first.pid) | descendants(second.pid)
-            yield address
-            for process in (second, first):
-                process.terminate()
-                process.wait()
-            wait_until_gone(processes)
-
-
-def test_two_nodes_are_joined_and_left_standing(two_nodes: str, tmp_path: Path) -> None:
+def test_two_nodes_are_joined_judge_and_are_left_standing(tmp_path: Path) -> None:
     directory = tmp_path / "run"
-    settings = settings_of(f"engine.ray_address={two_nodes}", "engine.nodes=2")
-    begin = command(directory, "--preset", "nano", "--steps", "1", settings=settings)
-    result = subprocess.run(begin, capture_output=True, text=True, check=False, env=dict(os.environ))
-    assert result.returncode == 0, result.stderr[-3000:]
+    with two_nodes(tmp_path) as address:
+        settings = settings_of(f"engine.ray_address={address}", "engine.nodes=2", "engine.sandbox_nodes=all")
+        begin = command(directory, "--preset", "nano", "--steps", "1", settings=settings)
+        result = subprocess.run(begin, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr[-3000:]
+        status = subprocess.run([RAY, "status", f"--address={address}"], check=True, capture_output=True)
+        assert b"GPU" in status.stdout
     with Store.read(directory) as store:
         assert store.last_update() == 1
         assert dict(store.metric("update/skipped")) == {1: 0.0}
     checkpoint = directory / "checkpoints" / "step-00001"
     assert len(list(checkpoint.glob("model_world_size_2_rank_*.pt"))) == 2
-    status = [str(Path(sys.executable).with_name("ray")), "status", f"--address={two_nodes}"]
-    assert b"GPU" in subprocess.run(status, check=True, capture_output=True).stdout
 
 
 def test_the_doctor_tries_the_engine_out(tmp_path: Path) -> None:

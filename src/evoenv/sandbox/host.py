@@ -18,10 +18,10 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from evoenv.errors import SandboxError, SandboxUnavailable
 from evoenv.records import Instance, Score
@@ -34,6 +34,7 @@ from evoenv.sandbox.protocol import Budget
 __all__ = ["DEFAULT_IMPORTS", "EnvironmentWorker", "Failed", "Limits", "Ok", "Outcome", "Sandbox", "outcome_of"]
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 DEFAULT_IMPORTS: tuple[str, ...] = (
     "random",
@@ -136,6 +137,10 @@ class Sandbox:
             "limits": self.limits.as_dict(),
         }
         return EnvironmentWorker(self, arguments, twin=twin)
+
+    def near(self, work: Callable[[Sandbox], T]) -> T:
+        """Do some work beside the workers: here. A sandbox whose workers are on other machines does it there."""
+        return work(self)
 
     def close(self) -> None:
         """End every worker and zygote. Safe to call twice."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 
 from evoenv.config import Config
 from evoenv.environment.answers import extract_source
@@ -216,4 +217,5 @@ class _Validation:
     def _validate(self, source: str | None) -> ValidationReport:
         if source is None:
             return ValidationReport(0, (finding("L1.no-code", "the response has no fenced Python block"),))
-        return validate(source, self._run.sandbox, layer_seconds=self._run.config.validation.layer_seconds)
+        work = partial(validate, source, layer_seconds=self._run.config.validation.layer_seconds)
+        return self._run.sandbox.near(work)

@@ -30,7 +30,7 @@ from evoenv.training.batching import check_vocabulary, needs_checkpointing
 from evoenv.training.logprobs import LogprobScorer, MicroBatch, token_logprobs
 from evoenv.training.loss import check_loss_config, weighted_loss
 from evoenv.training.optimizer import Optimizer, check_optimizer_config, hidden_matrices, learning_rate
-from evoenv.training.tally import Tally, TokenColumns
+from evoenv.training.tally import OldLogprobs, Tally, TokenColumns
 
 logger = logging.getLogger(__name__)
 
@@ -92,8 +92,9 @@ class Trainer:
         rate = learning_rate(self.config, self.step)
         skipped = 0
         with self._training():
+            old = self._score_before(batch)
             for rows in batch.minibatches:
-                skipped += not self._optimise(rows, rate, tally)
+                skipped += not self._optimise(rows, rate, tally, old)
         self.step += 1
         return {
             # What a skipped update could not compute is left out: `update/skipped` says so, and NaN is no metric.
@@ -103,12 +104,23 @@ class Trainer:
             "update/seconds": time.perf_counter() - started,
         }
 
-    def _optimise(self, rows: Sequence[Row], rate: float, tally: Tally) -> bool:
+    def _score_before(self, batch: Batch) -> OldLogprobs | None:
+        """Score all rows before the first of several optimiser steps, if truncated importance sampling needs that."""
+        if not (self.config.truncated_importance > 0 and len(batch.minibatches) > 1):
+            return None
+        old = OldLogprobs()
+        self.model.eval()
+        for rows in batch.minibatches:
+            for part in self.scorer.plan([row for row in rows if row not in old], self.config.micro_batch_tokens):
+                old.add(part.rows, self.scorer.logprobs(part))
+        return old
+
+    def _optimise(self, rows: Sequence[Row], rate: float, tally: Tally, old: OldLogprobs | None) -> bool:
         """Take one optimiser step; False if loss or gradient is not finite and the weights were left alone."""
         self.optimizer.clear()
         total = 0.0
         for batch in self.scorer.plan(rows, self.config.micro_batch_tokens):
-            total += self._accumulate(batch, tally)
+            total += self._accumulate(batch, tally, old)
             self.optimizer.collect()
         norm = self.optimizer.clip()
         tally.finish_step(norm, total)
@@ -122,7 +134,7 @@ class Trainer:
             )  # fmt: skip
         return finite
 
-    def _accumulate(self, batch: MicroBatch, tally: Tally) -> float:
+    def _accumulate(self, batch: MicroBatch, tally: Tally, old: OldLogprobs | None) -> float:
         """Add one micro-batch's gradient; its share of the loss."""
         config, scorer = self.config, self.scorer
         reference = self._reference_logprobs(batch) if config.kl > 0 else None
@@ -135,7 +147,7 @@ class Trainer:
         # Cut the graph here: each chunk of logits is differentiated at once and then forgotten.
         leaf = features.detach().requires_grad_()
         precision = torch.float64 if features.dtype == torch.float64 else torch.float32
-        columns = TokenColumns(batch.rows, scorer.device, precision)
+        columns = TokenColumns(batch.rows, scorer.device, precision, old)
         total = 0.0
         for begin in range(0, len(targets), scorer.chunk_rows):
             part = slice(begin, begin + scorer.chunk_rows)
@@ -145,6 +157,7 @@ class Trainer:
                 columns.sampled[part],
                 columns.advantages[part],
                 None if reference is None else reference[part],
+                old=None if columns.old is None else columns.old[part],
                 surrogate_weights=columns.surrogate_weights[part],
                 kl_means=columns.kl_means[part],
                 config=config,

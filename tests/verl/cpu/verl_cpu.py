@@ -6,12 +6,14 @@ VERL_USE_EXTERNAL_MODULES=verl_cpu, together with VERL_PLATFORM=cpu and VERL_ENG
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
 import torch
+import torch.distributed.fsdp
 from verl.plugin.platform.platform_base import PlatformBase
 from verl.plugin.platform.platform_manager import PlatformRegistry
 
@@ -24,6 +26,9 @@ class _CpuDevice(ModuleType):
 
     def is_available(self) -> bool:
         return True
+
+    def get_device_name(self, *_: Any) -> str:
+        return "CPU"
 
     def empty_cache(self) -> None: ...
     def ipc_collect(self) -> None: ...
@@ -134,3 +139,18 @@ def prepare_trainer() -> None:
 def patch_sampler() -> None:
     """To be called inside vLLM's worker process, before the model is loaded."""
     _keep_vllm_weights_reloadable()
+
+
+def _prepare_stock_workers() -> None:
+    """For verl's own trainer, whose workers do not call `prepare_trainer`: the same two changes, made beforehand."""
+    start, offload = torch.distributed.init_process_group, torch.distributed.fsdp.CPUOffloadPolicy
+
+    def start_group(backend: str | None = None, **options: Any) -> None:
+        start("gloo" if backend and "cpu:gloo" in backend else backend, **options)
+
+    torch.distributed.init_process_group = start_group
+    torch.distributed.fsdp.CPUOffloadPolicy = lambda pin_memory=False: offload(pin_memory=False)
+
+
+if os.environ.get("VERL_CPU_STOCK_WORKERS"):
+    _prepare_stock_workers()

@@ -7,7 +7,9 @@ loader, reward loop and command line are not used.
 |-----------------|-----------------------------------------------------------------------------------------|
 | `policy`        | `VerlPolicy`: the port                                                                  |
 | `sampling`      | a sampling session: one call per sample on the servers, collected as they finish        |
-| `cluster`       | Ray, the training processes, the vLLM servers, weights from one to the other            |
+| `cluster`       | the training processes, the vLLM servers, weights from one to the other                 |
+| `joining`       | Ray: join a cluster or start one, and what it offers                                    |
+| `sandboxes`     | sandboxes on the CPUs of all nodes                                                      |
 | `settings`      | verl's configuration tree out of ours                                                   |
 | `columns`       | a minibatch as the jagged columns that verl's processes take                            |
 | `worker`        | what runs in the training processes: the loss, the optimiser's groups                   |

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -22,25 +21,20 @@ from typing import Any, TypeVar
 import ray
 from ray.util import remove_placement_group
 from verl.checkpoint_engine import CheckpointEngineManager
-from verl.plugin.platform import get_platform
 from verl.protocol import DataProtoFuture
 from verl.single_controller.ray import RayClassWithInitArgs, RayResourcePool, RayWorkerGroup
 from verl.utils.config import omega_conf_to_dataclass
 
 from evoenv.config import Config
+from evoenv.engines.verl.joining import COLOCATED, check_offer, join_ray
 from evoenv.engines.verl.limits import EngineLost, last_line, within
 from evoenv.engines.verl.server import EvoReplica
-from evoenv.engines.verl.settings import on_cpu, verl_config
-from evoenv.engines.verl.worker import SYNC_TIMEOUT_MS, EvoWorker, role_loss
-from evoenv.errors import ConfigError
+from evoenv.engines.verl.settings import verl_config
+from evoenv.engines.verl.worker import EvoWorker, role_loss
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-HANDED_ON = ("VERL_", "VLLM_", "OMP_", "HF_", "NCCL_", "CUDA_", "TOKENIZERS_", "TORCH", "PYTHONPATH", "EVOENV_")
-"""Environment variables, by their beginning, that every process of the engine gets."""
-COLOCATED = 2
-"""Processes on one device: a trainer and a server."""
 ANSWER_SECONDS = 30.0
 """For calls that need no work: asking whether somebody is there."""
 NAME_SECONDS = 60.0
@@ -217,49 +211,3 @@ def _wait_for_names(ranks: Iterable[int]) -> None:
             while time.monotonic() < until:
                 ray.get_actor(f"vllm_server_{rank}_0")
                 time.sleep(0.2)
-
-
-# --------------------------------------------------------------------------- Ray
-
-
-def join_ray(config: Config) -> bool:
-    """Join the cluster at `engine.ray_address`, or start one on this machine; False if this process is in one already.
-
-    Ray's own files go where Ray puts them; its processes end with this one.
-    """
-    engine = config.engine
-    if ray.is_initialized():
-        return False
-    environment = {name: value for name, value in os.environ.items() if name.startswith(HANDED_ON)}
-    environment[SYNC_TIMEOUT_MS] = str(int(engine.patience_seconds * 1000))
-    settings: dict[str, Any] = {"runtime_env": {"env_vars": environment}, "log_to_driver": False}
-    if engine.ray_address:
-        settings["address"] = engine.ray_address
-    else:
-        settings |= {"address": "local", "include_dashboard": False}
-        # If this process is killed, the others notice after this time and end; Ray's own default is a minute.
-        os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "5")
-        if on_cpu():
-            # Logical ones: Ray hands them out by number.
-            settings |= {"num_cpus": (COLOCATED + 2) * engine.world + 4, "num_gpus": engine.world}
-    try:
-        # In this very thread: Ray's processes end with the thread that started them. Its own waits have limits.
-        ray.init(**settings)
-    except Exception as error:
-        where = f"join Ray at engine.ray_address = {engine.ray_address!r}" if engine.ray_address else "start Ray here"
-        raise EngineLost(
-            f"cannot {where}: {type(error).__name__}: {last_line(error)}; `ray status` says whether a cluster is there"
-        ) from error
-    return True
-
-
-def check_offer(config: Config) -> None:
-    """Refuse a cluster that has too few devices, and say what it has."""
-    engine = config.engine
-    resource = get_platform().ray_resource_name()
-    offered = [int(node["Resources"].get(resource, 0)) for node in ray.nodes() if node["Alive"]]
-    if sum(count >= engine.devices_per_node for count in offered) < engine.nodes:
-        raise ConfigError(
-            f"engine.nodes is {engine.nodes} with engine.devices_per_node = {engine.devices_per_node}; Ray offers "
-            f"{', '.join(map(str, offered)) or 'no'} devices on its nodes. Lower them, or start Ray on more nodes"
-        )

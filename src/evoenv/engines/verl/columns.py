@@ -9,18 +9,21 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from evoenv.objective import ResponseWeight, Row
+from evoenv.training.tally import OldLogprobs, as_tensor
 
 SAMPLED = "sampled"
 ADVANTAGES = "advantages"
 WEIGHTS = "surrogate_weights"
 KL_MEANS = "kl_means"
 REFERENCE = "reference"
+OLD = "old"
 
 
 def sequence_length(row: Row) -> int:
@@ -34,28 +37,29 @@ def padded(rows: Sequence[Row], parts: int) -> list[Row]:
     return [*rows, *[silent] * (-len(rows) % parts)]
 
 
-def columns_of(rows: Sequence[Row]) -> dict[str, Tensor]:
-    """Build every column of a minibatch."""
-    columns: dict[str, list[Tensor]] = {}
-
-    def add(name: str, column: Tensor) -> None:
-        columns.setdefault(name, []).append(column)
-
-    for row in rows:
-        length, first = sequence_length(row), len(row.prompt_ids) - 1
-        span = slice(first, first + len(row.response_ids))
-        mask = torch.zeros(length, dtype=torch.int64)
-        mask[span] = 1
-        sampled = torch.zeros(length)
-        sampled[span] = torch.tensor(row.sampled, dtype=torch.float32)
-        add("input_ids", torch.cat([_integers(row.prompt_ids), _integers(row.response_ids)]))
-        add("position_ids", torch.arange(length))
-        add("loss_mask", mask)
-        add(SAMPLED, sampled)
-        add(ADVANTAGES, mask * row.advantage)
-        add(WEIGHTS, mask * row.weight.surrogate)
-        add(KL_MEANS, mask * row.weight.kl_mean)
-    jagged = {name: torch.nested.as_nested_tensor(parts, layout=torch.jagged) for name, parts in columns.items()}
+def columns_of(rows: Sequence[Row], old: OldLogprobs | None = None) -> dict[str, Tensor]:
+    """Build every column of a minibatch; that of the trainer's log-probabilities before the update only if given."""
+    # Written in place, row by row: a step may have millions of tokens, and this is all that the driver holds of them.
+    offsets = [0, *accumulate(map(sequence_length, rows))]
+    whole = ("input_ids", "position_ids", "loss_mask")
+    values = {name: torch.zeros(offsets[-1], dtype=torch.int64) for name in whole}
+    responses = (SAMPLED, ADVANTAGES, WEIGHTS, KL_MEANS, *((OLD,) if old is not None else ()))
+    values |= {name: torch.zeros(offsets[-1]) for name in responses}
+    for row, begin, end in zip(rows, offsets, offsets[1:], strict=False):
+        middle = begin + len(row.prompt_ids)
+        span = slice(middle - 1, end - 1)
+        values["input_ids"][begin:middle] = _integers(row.prompt_ids)
+        values["input_ids"][middle:end] = _integers(row.response_ids)
+        values["position_ids"][begin:end] = torch.arange(end - begin)
+        values["loss_mask"][span] = 1
+        values[SAMPLED][span] = as_tensor(row.sampled).float()
+        values[ADVANTAGES][span] = row.advantage
+        values[WEIGHTS][span] = row.weight.surrogate
+        values[KL_MEANS][span] = row.weight.kl_mean
+        if old is not None:
+            values[OLD][span] = old[row]
+    ends = torch.tensor(offsets)
+    jagged = {name: torch.nested.nested_tensor_from_jagged(column, ends) for name, column in values.items()}
     return {**jagged, "temperature": torch.tensor([row.temperature for row in rows], dtype=torch.float32)}
 
 

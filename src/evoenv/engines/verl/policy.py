@@ -37,7 +37,7 @@ from evoenv.records import Message, Request
 from evoenv.training.batching import check_vocabulary
 from evoenv.training.loss import check_loss_config, weighted_loss
 from evoenv.training.optimizer import check_optimizer_config, learning_rate
-from evoenv.training.tally import Tally, TokenColumns
+from evoenv.training.tally import OldLogprobs, Tally, TokenColumns
 
 log = logging.getLogger(__name__)
 
@@ -178,8 +178,9 @@ class VerlPolicy(Policy):
         rate = learning_rate(self.config.training, self._version)
         with self._losing():
             self.cluster.sleep()
+            old = self._score_before(batch)
             for rows in batch.minibatches:
-                skipped += not self._optimise(rows, rate, tally)
+                skipped += not self._optimise(rows, rate, tally, old)
         self._version += 1
         self._revivals = 0
         seconds = time.perf_counter() - began
@@ -194,9 +195,20 @@ class VerlPolicy(Policy):
             "update/seconds": seconds,
         }
 
-    def _optimise(self, rows: Sequence[Row], rate: float, tally: Tally) -> bool:
+    def _score_before(self, batch: Batch) -> OldLogprobs | None:
+        """Score all rows before the first of several optimiser steps, if truncated importance sampling needs that."""
+        if not (self.config.training.truncated_importance > 0 and len(batch.minibatches) > 1):
+            return None
+        old = OldLogprobs()
+        for rows in batch.minibatches:
+            if new := [row for row in rows if row not in old]:
+                columns = columns_of(padded(new, self.cluster.world))
+                old.add(new, of_responses(self._score("scoring before the update", "compute_log_prob", columns), new))
+        return old
+
+    def _optimise(self, rows: Sequence[Row], rate: float, tally: Tally, old: OldLogprobs | None) -> bool:
         """Take one optimiser step; False if loss or gradient is not finite and the weights were left alone."""
-        columns = columns_of(padded(rows, self.cluster.world))
+        columns = columns_of(padded(rows, self.cluster.world), old)
         reference: Tensor | None = None
         if self.config.training.kl > 0:
             columns[REFERENCE] = self._score_by_reference(columns)
@@ -205,7 +217,7 @@ class VerlPolicy(Policy):
         output = self.cluster.call("a training pass", "forward_backward", asked)
         (stepped, *_) = self.cluster.call("an optimiser step", "step_optimizer", rate)
         norm = float(stepped["grad_norm"])
-        total = self._count(tally, rows, of_responses(output["log_probs"], rows), reference)
+        total = self._count(tally, rows, of_responses(output["log_probs"], rows), reference, old)
         tally.finish_step(norm, total)
         finite = math.isfinite(total) and math.isfinite(norm)
         if not finite:
@@ -217,25 +229,32 @@ class VerlPolicy(Policy):
 
     def _score_by_reference(self, columns: Mapping[str, Tensor]) -> Tensor:
         """Compute the log-probabilities of all tokens under the weights that the run started from."""
+        if self.cluster.adapter:
+            return self._score("scoring by the reference", "compute_log_prob", columns, no_lora_adapter=True)
+        return self._score("scoring by the reference", "compute_ref_log_prob", columns)
+
+    def _score(self, work: str, method: str, columns: Mapping[str, Tensor], **options: bool) -> Tensor:
+        """Ask the training processes for log-probabilities without gradients."""
         asked = tu.get_tensordict(
             {name: columns[name] for name in ("input_ids", "position_ids", "loss_mask", "temperature")},
             {"compute_loss": False, "calculate_entropy": False},
         )
-        method = "compute_ref_log_prob"
-        if self.cluster.adapter:
-            tu.assign_non_tensor(asked, no_lora_adapter=True)
-            method = "compute_log_prob"
-        scores: Tensor = self.cluster.call("scoring by the reference", method, asked)["log_probs"]
+        if options:
+            tu.assign_non_tensor(asked, **options)
+        scores: Tensor = self.cluster.call(work, method, asked)["log_probs"]
         return scores
 
-    def _count(self, tally: Tally, rows: Sequence[Row], logp: Tensor, reference: Tensor | None) -> float:
+    def _count(
+        self, tally: Tally, rows: Sequence[Row], logp: Tensor, reference: Tensor | None, old: OldLogprobs | None
+    ) -> float:
         """Make the metrics of a minibatch from the log-probabilities that its forward pass saw; return its loss."""
-        columns = TokenColumns(rows, logp.device, torch.float32)
+        columns = TokenColumns(rows, logp.device, torch.float32, old)
         loss, surrogate, kl = weighted_loss(
             logp,
             columns.sampled,
             columns.advantages,
             reference,
+            old=columns.old,
             surrogate_weights=columns.surrogate_weights,
             kl_means=columns.kl_means,
             config=self.config.training,

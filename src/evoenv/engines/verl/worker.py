@@ -16,11 +16,10 @@ from verl.single_controller.base.decorator import Dispatch, register
 from verl.workers.engine_workers_tinker import TinkerActorRolloutRefWorker
 
 from evoenv.config import TrainingConfig
-from evoenv.engines.verl.columns import ADVANTAGES, KL_MEANS, REFERENCE, SAMPLED, WEIGHTS
+from evoenv.engines.verl.columns import ADVANTAGES, KL_MEANS, OLD, REFERENCE, SAMPLED, WEIGHTS
+from evoenv.engines.verl.joining import SYNC_TIMEOUT_MS
 from evoenv.training.loss import weighted_loss
 
-SYNC_TIMEOUT_MS = "EVOENV_SYNC_TIMEOUT_MS"
-"""Environment variable: how long the weight sender waits for a server; verl itself would wait for ever."""
 PLATFORM_MODULES = "VERL_USE_EXTERNAL_MODULES"
 """verl's own: modules that register a platform. One that has `prepare_trainer` is told before a model is built."""
 
@@ -100,6 +99,7 @@ def role_loss(
         data[SAMPLED].values()[keep],
         data[ADVANTAGES].values()[keep],
         data[REFERENCE].values()[keep].float() if config.kl > 0 else None,
+        old=data[OLD].values()[keep] if OLD in data.keys() else None,  # noqa: SIM118 (not a dict)
         surrogate_weights=data[WEIGHTS].values()[keep],
         kl_means=data[KL_MEANS].values()[keep],
         config=config,

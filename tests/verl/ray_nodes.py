@@ -1,0 +1,71 @@
+"""Two "nodes" of a Ray cluster on this machine, started as docs/scale.md says; and processes that are waited for."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ADDRESS = "127.0.0.1:6399"
+RAY = str(Path(sys.executable).with_name("ray"))
+
+
+@contextmanager
+def started(arguments: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("ab") as stream:
+        process = subprocess.Popen(arguments, stdout=stream, stderr=stream, start_new_session=True)
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+def wait_for(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the run has said something; pytest's own limit ends a wait for nothing."""
+    while not re.search(pattern, log.read_text(errors="replace")):
+        assert process.poll() is None, log.read_text(errors="replace")[-3000:]
+        time.sleep(0.2)
+
+
+def descendants(process: int) -> set[int]:
+    import psutil  # not in the environment of the other tests, which read this file as well
+
+    return {child.pid for child in psutil.Process(process).children(recursive=True)}
+
+
+def wait_until_gone(processes: set[int]) -> None:
+    """Wait until all have ended; pytest's limit is the test's."""
+    import psutil
+
+    def is_alive(number: int) -> bool:
+        try:
+            return bool(psutil.Process(number).status() != psutil.STATUS_ZOMBIE)
+        except psutil.NoSuchProcess:
+            return False
+
+    while any(map(is_alive, processes)):
+        time.sleep(0.2)
+
+
+@contextmanager
+def two_nodes(directory: Path) -> Iterator[str]:
+    """Start the commands of docs/scale.md, section "Several nodes", with one device on each node; yield the address."""
+    shared = ["--block", "--disable-usage-stats", "--num-cpus=8", "--num-gpus=1"]
+    head = [RAY, "start", "--head", "--node-ip-address=127.0.0.1", "--port=6399", "--include-dashboard=false", *shared]
+    logs = directory / "first.log", directory / "second.log"
+    with started(head, logs[0]) as first:
+        wait_for(logs[0], "Ray runtime started", first)
+        with started([RAY, "start", f"--address={ADDRESS}", *shared], logs[1]) as second:
+            wait_for(logs[1], "Ray runtime started", second)
+            processes = descendants(first.pid) | descendants(second.pid)
+            yield ADDRESS
+            for process in (second, first):
+                process.terminate()
+                process.wait()
+            wait_until_gone(processes)
