@@ -74,6 +74,8 @@ class ReviewConfig(Section, frozen=True):
     """Fresh instances that each program is run on."""
     program_gets: Literal["values", "text"] = "values"
     """What a program is given: the values that the prompt shows, by name, with the text; or the text alone."""
+    program_prompt: Literal["full", "short"] = "full"
+    """`short` is for models of a few million weights, which were taught it (`evoenv warm-start`)."""
     program_max_tokens: int = 2048
     admits: tuple[Literal["confirmed", "unconfirmed", "contradicted"], ...] = ("confirmed",)
     """The verdicts of `recomputing` that open the pool."""
@@ -117,6 +119,23 @@ class CalibrationConfig(Section, frozen=True):
                 f"calibration.sigma is {self.sigma} and calibration.instances is {self.instances}; "
                 "expected positive numbers"
             )
+
+
+class AdmissionConfig(Section, frozen=True):
+    """Optional rules of admission, beyond the method's own."""
+
+    min_asymmetry: float = -1.0
+    """The least by which programs must do better than words, as shares of instances (docs/recomputation.md); −1 asks
+    for nothing. Needs a review that recomputes."""
+
+    @property
+    def gates_asymmetry(self) -> bool:
+        """Whether candidates are refused for their asymmetry."""
+        return self.min_asymmetry > -1
+
+    def __post_init__(self) -> None:
+        if not -1 <= self.min_asymmetry <= 1:
+            raise ValueError(f"admission.min_asymmetry is {self.min_asymmetry}; expected a difference from -1 to 1")
 
 
 class NoveltyConfig(Section, frozen=True):
@@ -353,11 +372,19 @@ class Config(Section, frozen=True):
     validation: ValidationConfig = ValidationConfig()
     review: ReviewConfig = ReviewConfig()
     calibration: CalibrationConfig = CalibrationConfig()
+    admission: AdmissionConfig = AdmissionConfig()
     novelty: NoveltyConfig = NoveltyConfig()
     pool: PoolConfig = PoolConfig()
     training: TrainingConfig = TrainingConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
     synth: SynthConfig = SynthConfig()
+
+    def __post_init__(self) -> None:
+        if self.admission.gates_asymmetry and not (self.review.recomputes and self.calibration.enabled):
+            raise ValueError(
+                f"admission.min_asymmetry is {self.admission.min_asymmetry}, but nothing measures the asymmetry; set "
+                'review.kind to "recomputing" or "both", with review.enabled and calibration.enabled'
+            )
 
 
 def _known_keys(section: type[Section], prefix: str = "") -> list[str]:

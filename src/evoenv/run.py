@@ -30,7 +30,7 @@ from evoenv.pool.tags import prototypes_of, tags_of
 from evoenv.ports import Embedder, Policy
 from evoenv.prompts.challenger import CHALLENGER_PROMPT
 from evoenv.prompts.generator import GENERATOR_PROMPTS
-from evoenv.prompts.recompute import RECOMPUTE_PROMPT
+from evoenv.prompts.recompute import RECOMPUTE_PROMPTS
 from evoenv.prompts.repair import REPAIR_PROMPT
 from evoenv.prompts.review import REVIEW_PROMPT
 from evoenv.prompts.solver import SOLVER_PROMPT
@@ -166,7 +166,8 @@ def _prompts(config: Config) -> list[str]:
     proposes = {"evoenv": GENERATOR_PROMPTS[config.generator.prompt], "r-zero": CHALLENGER_PROMPT}
     used = [proposes[config.curriculum.name]] if config.curriculum.name in proposes else []
     if config.curriculum.name == "evoenv":
-        used += [REVIEW_PROMPT] * config.review.reads + [RECOMPUTE_PROMPT] * config.review.recomputes
+        used += [REVIEW_PROMPT] * config.review.reads
+        used += [RECOMPUTE_PROMPTS[config.review.program_prompt]] * config.review.recomputes
     if config.synth.repairs:
         used.append(REPAIR_PROMPT)
     return [*used, SOLVER_PROMPT]

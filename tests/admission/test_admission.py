@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from evoenv.admission.admission import Evaluated, decide_admissions
 from evoenv.admission.novelty import NoveltyCache, measure_batch
-from evoenv.config import Config
+from evoenv.config import Config, load_config
+from evoenv.errors import ConfigError
 
 CONFIG = Config()
 GAMMA = 2.0
@@ -121,9 +122,34 @@ def test_the_same_source_never_enters_twice_even_with_the_gate_wide_open():
     assert [d.reason for d in decide_admissions(batch, GAMMA, config)] == ["admitted", "batch-duplicate", "gate"]
 
 
-def replace_gate(gate):
-    from evoenv.config import load_config
+def test_the_asymmetry_is_asked_for_only_if_the_configuration_says_so():
+    batch = [
+        replace(evaluated("words", (0, 1, 0)), asymmetry=-0.25),
+        replace(evaluated("both", (0, 0, 1)), asymmetry=0.25),
+        replace(evaluated("unknown", (0.6, 0, 0.8)), asymmetry=None),
+    ]
+    off = decide_admissions(batch, GAMMA, CONFIG)
+    assert {d.reason for d in off} == {"admitted", "batch-duplicate"}
+    gated = load_config({"review": {"kind": "recomputing"}, "admission": {"min_asymmetry": 0.25}})
+    on = decide_admissions(batch, GAMMA, gated)
+    assert [d.reason for d in on] == ["asymmetry", "admitted", "asymmetry"]
+    assert [d.reward for d in on] == [d.reward for d in off]
 
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"admission": {"min_asymmetry": 0.1}}, "nothing measures the asymmetry"),
+        ({"admission": {"min_asymmetry": 0.1}, "review": {"kind": "both", "enabled": False}}, "nothing measures"),
+        ({"admission": {"min_asymmetry": 1.5}, "review": {"kind": "both"}}, "expected a difference from -1 to 1"),
+    ],
+)
+def test_an_asymmetry_that_nobody_measures_or_reaches_is_refused(settings, words):
+    with pytest.raises(ConfigError, match=words):
+        load_config(settings)
+
+
+def replace_gate(gate):
     return load_config({"novelty": {"gate": gate}})
 
 
@@ -141,9 +167,19 @@ def build(specs):
 
 
 @given(candidates)
-def test_flipping_verdicts_changes_no_reward(specs):
+def test_flipping_verdicts_and_asymmetries_changes_no_reward(specs):
     rewards = {
-        flip: [d.reward for d in decide_admissions(build([(v, n, r ^ flip, p) for v, n, r, p in specs]), GAMMA, CONFIG)]
+        flip: [
+            d.reward
+            for d in decide_admissions(
+                [
+                    replace(item, asymmetry=1.0 if flip else -1.0)
+                    for item in build([(v, n, r ^ flip, p) for v, n, r, p in specs])
+                ],
+                GAMMA,
+                CONFIG,
+            )
+        ]
         for flip in (False, True)
     }
     assert rewards[False] == rewards[True]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from evoenv.admission.recomputation import (
     FreshInstance,
     Recomputed,
+    asymmetry_of,
     plain_answer,
     recomputation_admits,
     recomputation_of,
@@ -98,3 +99,17 @@ def test_which_verdicts_admit(kind: str, verdict: str | None, reading: bool, adm
 def test_unconfirmed_candidates_enter_if_the_settings_say_so() -> None:
     found = Recomputation("unconfirmed", 1, ())
     assert recomputation_admits(found, "recomputing", reading_accepts=False, admits=("confirmed", "unconfirmed"))
+
+
+def test_the_asymmetry_is_the_programs_share_minus_the_solvers() -> None:
+    # Programs right on 3, 1 and 0 of three instances: 4/9 in all.
+    found = recomputation_of(INSTANCES, rows("+++", "+ab", "abc"))
+    assert asymmetry_of(found, 0.25) == pytest.approx(4 / 9 - 1 / 4)
+    assert asymmetry_of(recomputation_of(INSTANCES, rows("+++")), 0.0) == 1.0
+    assert asymmetry_of(recomputation_of(INSTANCES, rows("abc")), 1.0) == -1.0
+
+
+def test_without_programs_or_calibration_there_is_no_asymmetry() -> None:
+    assert asymmetry_of(None, 0.5) is None
+    assert asymmetry_of(recomputation_of(INSTANCES, []), 0.5) is None
+    assert asymmetry_of(recomputation_of(INSTANCES, rows("+++")), None) is None

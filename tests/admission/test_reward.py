@@ -81,5 +81,6 @@ def test_a_missing_pass_rate_or_novelty_is_refused_where_it_counts():
 
 
 def test_no_reward_function_has_a_way_in_for_the_verdict():
+    kept_out = ("review", "verdict", "recomput", "program", "witness", "asymmetry")
     for name, function in inspect.getmembers(reward, inspect.isfunction):
-        assert not [p for p in inspect.signature(function).parameters if "review" in p or "verdict" in p], name
+        assert not [p for p in inspect.signature(function).parameters if any(word in p for word in kept_out)], name

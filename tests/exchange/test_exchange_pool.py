@@ -41,6 +41,7 @@ texts = st.text(max_size=20)
         ),
         calibration=st.none()
         | st.builds(Calibration, st.lists(st.floats(0, 1), max_size=3).map(tuple), st.floats(0, 1)),
+        asymmetry=st.none() | st.floats(-1, 1),
         similarity=st.none() | st.floats(-1, 1),
         reviews=st.lists(texts, max_size=2).map(tuple),
         parents=st.lists(texts, max_size=2).map(tuple),
@@ -55,6 +56,12 @@ texts = st.text(max_size=20)
 )
 def test_metadata_keeps_everything_but_the_source(entry: PoolEntry) -> None:
     assert from_metadata(entry.source, json.loads(json.dumps(to_metadata(entry)))) == entry
+
+
+def test_metadata_from_before_the_asymmetry_is_read() -> None:
+    entry = PoolEntry("source", "name", "generated", asymmetry=0.5)
+    before = {key: value for key, value in to_metadata(entry).items() if key != "asymmetry"}
+    assert from_metadata("source", before) == replace(entry, asymmetry=None)
 
 
 def test_sources_come_back_to_the_byte(tmp_path: Path) -> None:

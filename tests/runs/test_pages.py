@@ -28,9 +28,17 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         add_candidate(store, 5, 0, source="class A: pass", response="r")
         judging = add_candidate(store, 5, 1, source="class B: pass", response="r")
         entering = add_candidate(store, 5, 2, source="class C: pass", response="r")
-        for name in (judging, entering):
+        symmetric = add_candidate(store, 5, 3, source="class D: pass", response="r")
+        for name in (judging, entering, symmetric):
             store.add_report(5, name, ValidationReport(5, (), "C"))
-        store.add_decisions(5, [Decision(entering, 5, 0.5, 0.5, True, "admitted")])
+        store.add_asymmetries(5, {symmetric: -0.5})
+        store.add_decisions(
+            5,
+            [
+                Decision(entering, 5, 0.5, 0.5, True, "admitted"),
+                Decision(symmetric, 5, 0.5, 0.5, False, "asymmetry"),
+            ],
+        )
         yield store
 
 
@@ -91,8 +99,8 @@ def test_queries_may_be_combined(mixed: Store):
 
 def test_pages_cover_everything_once_in_both_directions(mixed: Store):
     wanted = [entry.id for entry in all_entries(mixed)]
-    assert len(wanted) == 163
-    for limit in (1, 50, 163, 1000):
+    assert len(wanted) == 164
+    for limit in (1, 50, 164, 1000):
         assert walked(mixed, CandidateQuery(), limit) == wanted
     assert walked(mixed, CandidateQuery(), 50, newest_first=True) == wanted[::-1]
     assert walked(mixed, CandidateQuery(fate="gate"), 2, newest_first=True) == [

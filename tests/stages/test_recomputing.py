@@ -13,6 +13,7 @@ from loop_support import configuration, environment, open_run, respond
 from evoenv.cli import main
 from evoenv.config import ReviewConfig
 from evoenv.engines.scripted import ScriptedPolicy
+from evoenv.exchange.bundle import read_entries, to_metadata
 from evoenv.prompts.recompute import arguments_of, named_values, plain_value, recompute_messages, shown_names
 from evoenv.records import Instance, Request
 from evoenv.run import advance
@@ -20,6 +21,8 @@ from evoenv.runs.view import RunView
 from evoenv.sandbox.guest import codec
 from evoenv.sandbox.host import Sandbox
 from evoenv.stages.recomputing import answer_text, recompute_source
+from evoenv.watch.candidates import candidate_document
+from evoenv.watch.overview import overview_document
 
 pytestmark = pytest.mark.sandbox
 
@@ -80,14 +83,19 @@ def test_a_program_may_have_to_read_the_text(sandbox: Sandbox) -> None:
         "def solve(values):\n    return object()",
         "def solve(values):\n    return [values]",
         "def solve(values):\n    return open(__file__).read()",
+        "import inspect\ndef solve(values):\n    return inspect.getsource(solve)",
         "import os\ndef solve(values):\n    os._exit(0)",
         "def solve(values):\n    return 'x' * 10 ** 7",
         "import random\ndef solve(values):\n    return random.random()",
+        "import os\ndef solve(values):\n    os.kill(os.getppid(), 9)\n    return 7",
+        "import socket\ndef solve(values):\n    return socket.create_connection(('127.0.0.1', 80)).recv(9)",
+        "def solve(values):\n    open('/tmp/seen', 'w').write('7')\n    return open('/etc/passwd').read()",
         "def other(values):\n    return 1",
         "this is no program",
     ],
-    ids=["hangs", "prints", "returns nonsense", "returns what it got", "reads its source", "leaves", "floods",
-         "guesses", "defines something else", "no program"],
+    ids=["hangs", "prints", "returns nonsense", "returns what it got", "reads its source", "inspects itself", "leaves",
+         "floods", "guesses", "kills its parent", "connects", "reads and writes files", "defines something else",
+         "no program"],
 )  # fmt: skip
 def test_a_bad_program_is_an_unconfirmed_vote(sandbox: Sandbox, program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evoenv.stages.recomputing.CALL_LIMIT_S", 0.5)
@@ -95,6 +103,13 @@ def test_a_bad_program_is_an_unconfirmed_vote(sandbox: Sandbox, program: str, mo
     assert recompute_source(SOUND, writes(program), sandbox, config).recomputation.verdict == "unconfirmed"
     beside_a_good_one = recompute_source(SOUND, writes(RIGHT, program), sandbox, config).recomputation
     assert (beside_a_good_one.verdict, beside_a_good_one.shares) == ("confirmed", (1.0, 0.0))
+
+
+def test_two_programs_that_guess_between_two_answers_do_not_agree_by_chance(sandbox: Sandbox) -> None:
+    """A program that contradicts itself says nothing; that 40 coins fall twice alike happens once in 10^12 times."""
+    coin = "import random\ndef solve(values):\n    return random.choice(['yes', 'no'])"
+    found = recompute_source(SOUND, writes(coin), sandbox, ReviewConfig(program_instances=40)).recomputation
+    assert (found.verdict, found.shares, found.witness) == ("unconfirmed", (0.0, 0.0, 0.0), None)
 
 
 def test_a_response_that_was_cut_off_holds_no_program(sandbox: Sandbox) -> None:
@@ -150,9 +165,14 @@ def recomputing(request: Request, index: int) -> str:
     return f"```python\n{RIGHT.replace('i + 2', f'i + {first}')}```"
 
 
-@pytest.mark.parametrize("kind", ["recomputing", "both"])
-def test_the_loop_admits_what_programs_confirm(kind: str, sandbox: Sandbox, tmp_path: Path) -> None:
-    config = configuration(novelty={"repetition_over": "batch"}, review={"kind": kind, "program_instances": 4})
+@pytest.mark.parametrize(("kind", "unconfirmed"), [("recomputing", "review"), ("both", "asymmetry")])
+def test_the_loop_admits_what_programs_confirm(kind: str, unconfirmed: str, sandbox: Sandbox, tmp_path: Path) -> None:
+    """With `both`, an unconfirmed candidate is left to the gate on the asymmetry, which refuses it here."""
+    config = configuration(
+        novelty={"repetition_over": "batch"},
+        review={"kind": kind, "program_instances": 4},
+        admission={"min_asymmetry": 0.0 if kind == "both" else -1.0},
+    )
     run, policy = open_run(tmp_path / "run", sandbox, config, policy=ScriptedPolicy(recomputing))
     with run:
         advance(run, 1)
@@ -161,7 +181,21 @@ def test_the_loop_admits_what_programs_confirm(kind: str, sandbox: Sandbox, tmp_
         metrics = run.store.metrics(1)
     with RunView.open(tmp_path / "run") as view:
         history = view.candidate("s00001.g001.c00")
+        entries = view.entries(1)
+        asymmetries = {candidate_id: value for _, candidate_id, value, _ in view.asymmetries()}
+        overview = overview_document(view, "run", tmp_path / "run", view.steps())
+        documents = {item.id: candidate_document(view, view.candidate(item.id)) for item in entries[:1]}
     assert history is not None
+    # The programs' share minus â, which the scripted solver sets.
+    fresh = next(entry for entry in entries if entry.id.endswith("g001.c04"))
+    assert fresh.asymmetry == pytest.approx(1.0 - (fresh.pass_rate or 0.0))
+    assert asymmetries == {entry.id: entry.asymmetry for entry in entries if entry.asymmetry is not None}
+    assert metrics["recompute/asymmetry"] == pytest.approx(sum(asymmetries.values()) / len(asymmetries))
+    assert sum(overview["asymmetries"]["candidates"]) == len(asymmetries)
+    assert sum(overview["asymmetries"]["admitted"]) == sum(fate == "admitted" for fate, _ in fates.values())
+    assert documents[entries[0].id]["asymmetry"] == entries[0].asymmetry
+    exported = {entry.name: to_metadata(entry)["asymmetry"] for entry in read_entries(tmp_path / "run")}
+    assert exported["Fresh"] == fresh.asymmetry
     verdict, text = history.opinions[-1]
     assert verdict == "contradicted"
     assert "programs 1, 2, 3 say 7." in text
@@ -175,8 +209,8 @@ def test_the_loop_admits_what_programs_confirm(kind: str, sandbox: Sandbox, tmp_
     assert metrics["recompute/confirmed"] == 5
     assert fates["g001.c00"][0] == "review"
     assert fates["g001.c04"][0] == "admitted"
-    # Unconfirmed: refused if programs decide alone, admitted if a reader accepts and nothing contradicts.
-    assert fates["g001.c06"][0] == ("review" if kind == "recomputing" else "admitted")
+    # Unconfirmed: refused if programs decide alone, left to the rules after it if a reader accepts.
+    assert fates["g001.c06"][0] == unconfirmed
     reads = sum(request.id.endswith(".review") for request in policy.requests)
     assert (reads > 0) == (kind == "both")
 

@@ -120,6 +120,7 @@ def test_everything_about_a_candidate_comes_back(tmp_path):
         store.add_sample(1, sample(f"{first}.review", 0, "fine\nVERDICT: ACCEPT"))
         store.add_reviews(1, {first: (Review("accept", "fine\nVERDICT: ACCEPT"), Review("unparseable", ""))})
         store.add_calibrations(1, {first: Calibration((0.0, 1.0, 1 / 3), 2 / 3)})
+        store.add_asymmetries(1, {first: 1 / 3})
         store.add_novelties(1, {first: Novelty(0.7, 0.30000000000000004, 0.5, "seed-a")})
         store.add_decisions(1, [Decision(first, 5, 0.1, 1 / 3, False, "gate", 0.8)])
         store.add_scores(1, {(REQUEST, 0): Score(0.5), (REQUEST, 1): Score(0.0, False, "died")})
@@ -138,6 +139,7 @@ def test_everything_about_a_candidate_comes_back(tmp_path):
         assert store.reviews(1)[first][0] == Review("accept", "fine\nVERDICT: ACCEPT")
         assert [review.verdict for review in store.reviews(1)[first]] == ["accept", "unparseable"]
         assert store.calibrations(1) == {first: Calibration((0.0, 1.0, 1 / 3), 2 / 3)}
+        assert store.asymmetries(1) == {first: 1 / 3}
         assert store.novelties(1) == {first: Novelty(0.7, 0.30000000000000004, 0.5, "seed-a")}
         assert store.decisions(1) == [Decision(first, 5, 0.1, 1 / 3, False, "gate", 0.8)]
         assert store.scores(1, "generate") == {(REQUEST, 0): Score(0.5), (REQUEST, 1): Score(0.0, False, "died")}
@@ -324,6 +326,7 @@ def test_the_lock_goes_with_its_holder(tmp_path):
 def write_version(directory: Path, version: int) -> None:
     """Write a run as an older EvoEnv left it."""
     database = sqlite3.connect(directory / "run.sqlite")
+    database.create_function("unpack_text", 1, unpack_text)
     for statements in MIGRATIONS[:version]:
         for statement in statements:
             database.execute(statement)
@@ -527,3 +530,17 @@ def test_a_run_from_before_the_codes_gets_them(tmp_path):
         rows = store.query("SELECT * FROM finding_codes ORDER BY position")
         assert [finding.code for finding in store.reports(7)["c"].findings] == ["L5.b", "L5.a", "L5.b"]
     assert rows == [("c", "L5.b", 7, 0), ("c", "L5.a", 7, 1)]
+
+
+def test_a_run_from_before_the_asymmetries_gets_those_of_candidates_with_programs(tmp_path):
+    write_version(tmp_path, 8)
+    database = sqlite3.connect(tmp_path / "run.sqlite")
+    for name, share, shares in (("c", 0.75, [1.0, 0.5]), ("d", 0.0, []), ("e", 1.0, [1.0])):
+        data = json.dumps({"verdict": "unconfirmed", "instances": 2, "shares": shares, "witness": None})
+        database.execute("INSERT INTO recomputations VALUES (?, 7, 'unconfirmed', ?, ?)", (name, share, data))
+    for name in ("c", "d"):
+        database.execute("INSERT INTO calibrations VALUES (?, 7, 0.25, '[0.25]')", (name,))
+    database.commit()
+    database.close()
+    with Store.read(tmp_path) as store:
+        assert store.asymmetries(7) == {"c": 0.5}

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evoenv.admission.review import parse_verdict
+from evoenv.config import ReviewConfig
 from evoenv.corpus import HELD_OUT, read_environment
 from evoenv.corpus.compose.screen import load
 from evoenv.environment.answers import extract_answer, extract_source
 from evoenv.errors import ConfigError, InputError
+from evoenv.prompts.recompute import shown_names
+from evoenv.records import Instance
+from evoenv.sandbox.guest import codec
+from evoenv.stages.recomputing import Recomputing, answer_text, program_of
 from evoenv.warmstart.learner import rate_at
-from evoenv.warmstart.pairs import ROLES, CorpusPairs, solve_program, withheld
+from evoenv.warmstart.pairs import ROLES, CorpusPairs, draw_role, solve_program, withheld, write_program
 from evoenv.warmstart.recipe import DataRecipe, LearningRecipe, load_recipe, recipe_names
 
 
 def test_every_shipped_recipe_loads() -> None:
-    assert recipe_names() == ["laptop", "nano"]
+    assert recipe_names() == ["laptop", "nano", "nano-programmer"]
     for name in recipe_names():
         assert load_recipe(name).learn.tokens > 0
 
@@ -38,8 +45,9 @@ def test_overrides_win_and_unknown_keys_are_refused() -> None:
         "data.generator=-1", "data.difficulties=[]", "learn.batch_tokens=0", "data.withhold=1.0",
         "data.solver_abroad=1.5", "data.longer=2", "learn.dtype=float8", "data.few_shot=-1", "data.few_shot=6000",
         "data.first=-100", "data.worked=2", "shape.heads=0", "shape.heads=3", "shape.layers=0", "checks.every_tokens=0",
-        "checks.problems=3", "checks.candidates=-1", "checks.solver_tokens=0", "learn.learning_rate=0",
-        "learn.warmup=1.5", "learn.lora_rank=-1",
+        "checks.problems=3", "checks.candidates=-1", "checks.solver_tokens=0", "data.programmer=-0.1",
+        "checks.programs=-1", "checks.programmer_tokens=0", "learn.learning_rate=0", "learn.warmup=1.5",
+        "learn.lora_rank=-1",
     ],
 )  # fmt: skip
 def test_impossible_values_are_refused(override: str) -> None:
@@ -102,6 +110,38 @@ def test_solver_pairs_are_right_by_the_program_s_own_scorer(pairs: CorpusPairs) 
         assert environment.scorer(answer, z, a) == 1.0
 
 
+def test_programmer_pairs_ask_as_a_recomputation_does_and_their_programs_are_right(pairs: CorpusPairs) -> None:
+    """Find the instances behind each prompt again, ask for them as the loop would, and run the program on others."""
+    for number in range(12):
+        program = pairs.program(number)
+        environment = load(program.source)
+        pair = write_program(program, random.Random(number), DataRecipe(difficulties=(0,)))
+        expected = random.Random(number)
+        seeds = []
+        for _ in range(2):
+            seeds.append(expected.randrange(1 << 31))
+            expected.choice((0,))
+        instances = []
+        for seed in seeds:
+            z, a = environment._generate(seed, 0)
+            instances.append(Instance(seed, 0, environment._prompt_generate(z), codec.encode(z), codec.encode(a)))
+        asked = Recomputing(tuple(instances), (), "values", shown_names(instances))
+        config = ReviewConfig(program_prompt="short")
+        assert pair.messages == asked.request("any", config, 0).messages
+        names: dict[str, Any] = {}
+        exec(program_of(pair.response, "stop") or "", names)
+        z, a = environment._generate(99, 1)
+        answer = names["solve"](json.loads(json.dumps(z)))
+        assert environment.scorer(answer_text(answer) or "", z, a) == 1.0
+
+
+def test_a_recipe_without_programmer_pairs_draws_the_roles_that_it_always_drew() -> None:
+    recipe = DataRecipe(generator=0.4, solver=0.5, reviewer=0.1)
+    drawn = [draw_role(random.Random(seed), recipe) for seed in range(200)]
+    shares = ["generator", "solver", "reviewer"], [0.4, 0.5, 0.1]
+    assert drawn == [random.Random(seed).choices(*shares)[0] for seed in range(200)]
+
+
 def test_review_pairs_are_half_sound_and_half_broken_and_the_oracle_agrees(pairs: CorpusPairs) -> None:
     verdicts = []
     for index in range(60):
@@ -129,7 +169,7 @@ def test_what_is_kept_for_measuring_is_not_among_what_is_shown(pairs: CorpusPair
 def test_roles_come_in_the_shares_of_the_recipe() -> None:
     pairs = CorpusPairs(DataRecipe(programs=10, generator=0.0, solver=1.0, reviewer=0.0), seed=0)
     assert {pairs.pair(index).role for index in range(30)} == {"solver"}
-    mixed = CorpusPairs(DataRecipe(programs=10, generator=0.5, solver=0.4, reviewer=0.1), seed=0)
+    mixed = CorpusPairs(DataRecipe(programs=10, generator=0.4, solver=0.3, reviewer=0.1, programmer=0.2), seed=0)
     roles = [mixed.pair(index).role for index in range(120)]
     assert {role: roles.count(role) > 0 for role in ROLES} == dict.fromkeys(ROLES, True)
     assert roles.count("generator") > roles.count("reviewer")

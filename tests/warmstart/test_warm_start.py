@@ -12,8 +12,14 @@ import msgspec
 import pytest
 
 from evoenv.cli import main
+from evoenv.corpus import Author, solving_program
+from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.errors import ConfigError, InputError, StoreError
+from evoenv.evaluation.environments import SuiteEnvironment
+from evoenv.prompts.texts import fenced
+from evoenv.records import Request, environment_id
 from evoenv.sandbox.host import Sandbox
+from evoenv.stages.recomputing import prepare_recomputing
 from evoenv.warmstart.recipe import Recipe, load_recipe, read_recipe
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'evoenv[local]'")
@@ -31,12 +37,14 @@ from evoenv.warmstart.process import (  # noqa: E402
 )
 
 pytestmark = pytest.mark.model
+NONSENSE = "def solve(values):\n    return -1"
 
 SMALL = [
     "shape.vocabulary=600", "shape.hidden_size=64", "shape.intermediate_size=128", "shape.layers=2", "shape.heads=4",
     "shape.kv_heads=2", "data.programs=30", "learn.tokens=24000", "learn.batch_tokens=1500",
     "learn.learning_rate=0.01", "checks.pairs=4",
-    "checks.every_tokens=12000", "checks.candidates=0", "checks.problems=0", "checks.reviews=0", "then=[]",
+    "checks.every_tokens=12000", "checks.candidates=0", "checks.problems=0", "checks.reviews=0", "checks.programs=0",
+    "then=[]",
 ]  # fmt: skip
 
 
@@ -264,7 +272,8 @@ def test_abilities_are_measured_in_every_role(finished: Path, source: CorpusPair
         "nano",
         [
             *SMALL, "data.reviewer=0.01", "checks.candidates=4", "checks.problems=8", "checks.reviews=4",
-            "checks.generator_tokens=40", "checks.solver_tokens=20",
+            "checks.generator_tokens=40", "checks.solver_tokens=20", "data.programmer=0.01", "checks.programs=3",
+            "checks.programmer_tokens=20",
         ],
     )  # fmt: skip
     model = load_model(finished / "model", resolve_device("cpu"), "float32")
@@ -273,11 +282,36 @@ def test_abilities_are_measured_in_every_role(finished: Path, source: CorpusPair
     assert sum(found["generator"]["layers"].values()) == found["generator"]["candidates"] == 4
     assert found["solver"]["corpus:basic"]["problems"] == 8
     assert 0 <= found["reviewer"]["accuracy"] <= 1
+    assert found["programmer"]["corpus:basic"]["programs"] == 3
+
+
+def test_the_programmer_s_ability_is_the_share_of_programs_that_are_right_on_all_instances(sandbox: Sandbox) -> None:
+    from evoenv.warmstart.abilities import Abilities
+
+    programs = [Author(3, "basic").compose(number) for number in range(4)]
+    entries = [SuiteEnvironment(environment_id(item.source), item.source) for item in programs]
+    known: dict[str, str] = {}
+    for item, entry in zip(programs[:3], entries, strict=False):
+        with sandbox.open(item.source) as worker:
+            asked = prepare_recomputing(worker, entry.id, (0, 1), 2, "values", 0)
+        assert asked is not None
+        known[asked.examples[0].prompt] = solving_program(item)
+
+    def write(request: Request, index: int) -> str:
+        """Write the right program for three of the environments, and nonsense for the last."""
+        text = request.messages[-1].content
+        return fenced(next((code for prompt, code in known.items() if prompt in text), NONSENSE), "python")
+
+    recipe = load_recipe("nano", [*SMALL, "checks.programmer_tokens=1000"])  # a scripted policy has a token per letter
+    policy = ScriptedPolicy(write)
+    measured = Abilities(recipe, CorpusPairs(recipe.data, 0), sandbox).programmer(policy, recipe.checks, entries)
+    assert (measured["accuracy"], measured["programs"], measured["no_program"]) == (0.75, 4, 0.0)
+    assert measured["instances"] == 0.75
 
 
 def test_stages_follow_one_another_and_are_not_repeated(tmp_path: Path) -> None:
     tree = tmp_path / "two.toml"
-    settings = "\n".join(SMALL[:-5])
+    settings = "\n".join(SMALL[:-6])
     sections: dict[str, list[str]] = {}
     for line in settings.split("\n"):
         section, _, rest = line.partition(".")

@@ -1,4 +1,4 @@
-"""Who is admitted: ℓ = 5, review passed, 0 < â < 1, sim below the gate; best reward first."""
+"""Who is admitted: ℓ = 5, review passed, 0 < â < 1, asymmetric enough, sim below the gate; best reward first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evoenv.admission.reward import FULL_LAYER, generator_reward, q_val
 from evoenv.config import Config
 from evoenv.records import Decision
 
-Reason = Literal["layer", "review", "too-hard", "too-easy", "gate", "batch-duplicate", "admitted"]
+Reason = Literal["layer", "review", "too-hard", "too-easy", "asymmetry", "gate", "batch-duplicate", "admitted"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 """Every fate of a candidate, in the order in which the rules are asked."""
 
@@ -32,6 +32,8 @@ class Evaluated:
     """Novelty against the cache as the step found it; None below L2."""
     known: bool = False
     """The very source was admitted before."""
+    asymmetry: float | None = None
+    """By how much programs do better than words; None if that was not measured."""
 
 
 def decide_admissions(batch: Sequence[Evaluated], gamma: float, config: Config) -> list[Decision]:
@@ -96,6 +98,8 @@ def _fate(item: Evaluated, admitted: Sequence[Evaluated], config: Config) -> tup
         return "too-hard", None
     if pass_rate >= 1.0:
         return "too-easy", None
+    if config.admission.gates_asymmetry and (item.asymmetry is None or item.asymmetry < config.admission.min_asymmetry):
+        return "asymmetry", None
     if item.known or item.measured.novelty.similarity >= config.novelty.gate:
         return "gate", item.measured.novelty.similarity
     similarity = _similarity_now(item.measured, admitted, config.novelty.mix)

@@ -2,7 +2,8 @@
 
 Each program was written from rendered prompts alone and run on the same fresh instances; the environment's own scorer
 judged what it returned. Agreement with the reference is evidence that no reading gives, and a contradiction comes with
-a witness. A recomputation only opens or closes the door to the pool. It is no argument of `reward`.
+a witness. A recomputation only opens or closes the door to the pool. It is no argument of `reward`, and neither is the
+asymmetry, which compares the programs with the solver.
 """
 
 from __future__ import annotations
@@ -81,6 +82,16 @@ def plain_answer(text: str) -> str | Fraction:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
         return text
+
+
+def asymmetry_of(recomputation: Recomputation | None, pass_rate: float | None) -> float | None:
+    """Compute by how much programs do better than words: the share of instances that they get right, minus â.
+
+    From −1 to 1; None if no program was written or nothing was calibrated.
+    """
+    if recomputation is None or not recomputation.shares or pass_rate is None:
+        return None
+    return recomputation.right - pass_rate
 
 
 def recomputation_admits(

@@ -60,8 +60,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     what.add_argument(
         "--abilities", metavar="RECIPE",
-        help="instead of suites: what the model can do as generator and solver (and as reviewer if checks.reviews "
-        "says so), on the corpus of a warm start's recipe (nano, laptop, or a file)",
+        help="instead of suites: what the model can do as generator and solver (as reviewer and programmer if the "
+        "recipe teaches them), on the corpus of a warm start's recipe (nano, nano-programmer, laptop, or a file)",
     )  # fmt: skip
     what.add_argument(
         "--protocol", metavar="P",

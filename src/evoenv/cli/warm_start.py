@@ -31,7 +31,8 @@ DEFAULT_RECIPE = "laptop"
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Supervised training on pairs as the loop will ask them: generator prompt and environment, "
-        "instance and answer, review and verdict. Ctrl-C stops cleanly; --resume continues bit for bit."
+        "instance and answer, review and verdict, instances and program. Ctrl-C stops cleanly; --resume continues "
+        "bit for bit."
     )
     parser.add_argument("--model", metavar="M", help="name, hub id or directory; `new` makes one from nothing")
     data = parser.add_mutually_exclusive_group()
@@ -39,7 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--from-run", type=Path, metavar="DIR", help="learn from a run's, or a packed pool's, environments"
     )
-    parser.add_argument("--recipe", metavar="R", help=f"nano, laptop, or a TOML file ({DEFAULT_RECIPE})")
+    parser.add_argument(
+        "--recipe", metavar="R", help=f"nano, nano-programmer, laptop, or a TOML file ({DEFAULT_RECIPE})"
+    )
     parser.add_argument(
         "--set", dest="overrides", action="append", default=[], metavar="a.b=v", help="one setting; may be repeated"
     )

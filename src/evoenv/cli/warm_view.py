@@ -101,6 +101,8 @@ def check_line(told: Progress) -> str:
         parts.append(f"{suite} {result['accuracy']:.0%}")
     if reviewer := told.abilities.get("reviewer"):
         parts.append(f"review {reviewer['accuracy']:.0%}")
+    for suite, result in told.abilities.get("programmer", {}).items():
+        parts.append(f"programs, {suite} {result['accuracy']:.0%}")
     return "; ".join(parts)
 
 

@@ -40,6 +40,7 @@ REFUSALS = {
     "review": "by review",
     "too-hard": "too hard",
     "too-easy": "too easy",
+    "asymmetry": "no easier for programs",
     "gate": "not novel",
     "batch-duplicate": "duplicate in the batch",
 }

@@ -1,13 +1,14 @@
 """The procedural author: sound environments from parts, broken ones with labels, and an oracle that tells them apart.
 
-Data for warm starts, tests and load. `Author` composes programs; `worked_solution` solves their instances step by step;
-`break_program` spoils them in a known way; `read_environment` reads any source back into parts and says whether its
-prompt asks for what its code computes.
+Data for warm starts, tests and load. `Author` composes programs; `worked_solution` solves their instances step by step,
+and `solving_program` by code; `break_program` spoils them in a known way; `read_environment` reads any source back into
+parts and says whether its prompt asks for what its code computes.
 """
 
 from evoenv.corpus.catalogue.families import BASIC, FAMILIES, HELD_OUT, Split, families
 from evoenv.corpus.catalogue.parts import Part
 from evoenv.corpus.compose.author import Author, Program
+from evoenv.corpus.compose.solving import solving_program
 from evoenv.corpus.compose.worked import worked_solution
 from evoenv.corpus.faults.broken import FAULTS, Broken, break_program, broken_variants
 from evoenv.corpus.read.consistency import (
@@ -40,5 +41,6 @@ __all__ = [
     "is_verbatim",
     "normalised",
     "read_environment",
+    "solving_program",
     "worked_solution",
 ]

@@ -38,6 +38,8 @@ class PoolEntry:
     report: ValidationReport = NOT_JUDGED
     """The verdict that travels with it; times are left out, they say nothing of the environment."""
     calibration: Calibration | None = None
+    asymmetry: float | None = None
+    """By how much programs did better than words when it was admitted; None if that was not measured."""
     similarity: float | None = None
     """To what was admitted before it, when it was admitted."""
     reviews: tuple[str, ...] = ()
@@ -98,6 +100,7 @@ def to_metadata(entry: PoolEntry) -> dict[str, Any]:
         "calibration": None
         if calibration is None
         else {"pass_rate": calibration.pass_rate, "scores": list(calibration.scores)},
+        "asymmetry": entry.asymmetry,
         "similarity": entry.similarity,
         "reviews": list(entry.reviews),
         "parents": list(entry.parents),
@@ -130,6 +133,8 @@ def from_metadata(source: str, data: Any) -> PoolEntry:
         calibration=None
         if calibration is None
         else Calibration(tuple(float(score) for score in calibration["scores"]), float(calibration["pass_rate"])),
+        # Pools that were packed before it was measured do not have it.
+        asymmetry=None if data.get("asymmetry") is None else float(data["asymmetry"]),
         similarity=None if data["similarity"] is None else float(data["similarity"]),
         reviews=_texts(data["reviews"]),
         parents=_texts(data["parents"]),

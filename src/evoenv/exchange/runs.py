@@ -66,6 +66,7 @@ def _generated(source: str, name: str, history: History | None) -> PoolEntry:
         "generated",
         report=history.report or ValidationReport(0),
         calibration=history.calibration,
+        asymmetry=history.entry.asymmetry,
         similarity=history.decision.similarity_at_admission,
         reviews=tuple(review.verdict for review in history.reviews),
         parents=history.entry.parents,

@@ -9,7 +9,8 @@ from evoenv.prompts.review import PromptValues, latent_parts
 from evoenv.prompts.texts import fenced, fill, load_prompt
 from evoenv.records import Instance, Message
 
-RECOMPUTE_PROMPT = "recompute_v1"
+RECOMPUTE_PROMPTS = {"full": "recompute_v1", "short": "recompute_short_v1"}
+"""`short` says only what a small model can hold, as the generator's short prompt does."""
 EXAMPLES = 2
 """Instances that are shown."""
 
@@ -30,6 +31,12 @@ _BY_TEXT = """The program defines a function
     def solve(text):
 
 `text` is the whole text of a problem, as shown above."""
+_FORMS: dict[tuple[str, Form], str] = {
+    ("full", "values"): _BY_VALUES,
+    ("full", "text"): _BY_TEXT,
+    ("short", "values"): "`solve(values)` gets the values of a problem by name.",
+    ("short", "text"): "`solve(text)` gets the text of a problem.",
+}
 
 
 def shown_names(instances: Sequence[Instance]) -> tuple[str, ...]:
@@ -73,7 +80,9 @@ def plain_value(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str) or value is None else str(value)
 
 
-def recompute_messages(instances: Sequence[Instance], form: Form, names: Sequence[str]) -> tuple[Message, ...]:
+def recompute_messages(
+    instances: Sequence[Instance], form: Form, names: Sequence[str], version: Literal["full", "short"] = "full"
+) -> tuple[Message, ...]:
     """Ask for a program that solves instances like these."""
     texts = []
     for number, instance in enumerate(instances, 1):
@@ -83,6 +92,5 @@ def recompute_messages(instances: Sequence[Instance], form: Form, names: Sequenc
             values = {name: given[name] for name in names if name in given}
             text += f"\n\nvalues = {values!r}"
         texts.append(text)
-    form_text = _BY_VALUES if form == "values" else _BY_TEXT
-    filled = {"count": str(len(instances)), "instances": "\n\n".join(texts), "form": form_text}
-    return (Message("user", fill(load_prompt(RECOMPUTE_PROMPT), filled)),)
+    filled = {"count": str(len(instances)), "instances": "\n\n".join(texts), "form": _FORMS[version, form]}
+    return (Message("user", fill(load_prompt(RECOMPUTE_PROMPTS[version]), filled)),)

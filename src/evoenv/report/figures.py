@@ -39,6 +39,7 @@ COLOURS = {
     **{name: name for name in ("l1", "l2", "l3", "l4", "l5", "review", "admitted")},
     "too-hard": "calibration",
     "too-easy": "calibration",
+    "asymmetry": "calibration",
     "gate": "novelty",
     "batch-duplicate": "novelty",
     "judging": "grey",
@@ -48,13 +49,14 @@ _LABELS = {
     "review": "rejected by review",
     "too-hard": "too hard",
     "too-easy": "too easy",
+    "asymmetry": "no easier for programs",
     "gate": "not novel",
     "batch-duplicate": "duplicate in its batch",
 }
 _BANDS = (
     ("admitted", ("admitted",), "admitted"),
     ("not novel", ("gate", "batch-duplicate"), "novelty"),
-    ("too hard or too easy", ("too-hard", "too-easy"), "calibration"),
+    ("too hard or too easy", ("too-hard", "too-easy", "asymmetry"), "calibration"),
     ("review", ("review",), "review"),
     *((f"fails L{layer}", (f"l{layer}",), f"l{layer}") for layer in range(5, 0, -1)),
     ("not decided yet", ("judging", "undecided"), "grey"),
@@ -309,7 +311,7 @@ def pass_rates(data: RunData) -> Figure:
         counts = Counter(round((entry.pass_rate or 0.0) * bins) for entry in known if entry.state in states)
         return [float(counts[index]) for index in range(bins + 1)]
 
-    others = ("review", "gate", "batch-duplicate", "judging", "undecided")
+    others = ("review", "asymmetry", "gate", "batch-duplicate", "judging", "undecided")
     series = [
         Series("admitted", counted(*INSIDE), "admitted"),
         Series("refused for another reason", counted(*others), "review"),

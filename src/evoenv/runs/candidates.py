@@ -61,6 +61,8 @@ class Entry:
     codes: tuple[str, ...] = ()
     parents: tuple[str, ...] = ()
     pass_rate: float | None = None
+    asymmetry: float | None = None
+    """By how much programs do better than words; None if that was not measured."""
     q_val: float | None = None
     diversity: float | None = None
     reward: float | None = None
@@ -315,8 +317,9 @@ def _entries(store: Store, condition: str, values: Sequence[Any]) -> Iterator[En
         "SELECT c.id, c.step, c.grp, c.idx, c.parents, r.layer, r.class_name, k.pass_rate, d.layer, d.q_val, d.reward, "
         "d.reason, d.similarity_at_admission, n.similarity, n.novelty, n.batch_similarity, n.nearest, g.value, "
         "(SELECT json_group_array(json_array(f.position, f.code)) FROM finding_codes f WHERE f.candidate_id = c.id), "
-        "e.id, e.name, e.active, e.admitted_step, e.retired_step, e.epochs, e.level, e.tags FROM candidates c "
+        "a.value, e.id, e.name, e.active, e.admitted_step, e.retired_step, e.epochs, e.level, e.tags FROM candidates c "
         "LEFT JOIN reports r ON r.candidate_id = c.id LEFT JOIN calibrations k ON k.candidate_id = c.id "
+        "LEFT JOIN asymmetries a ON a.candidate_id = c.id "
         "LEFT JOIN decisions d ON d.candidate_id = c.id LEFT JOIN novelties n ON n.candidate_id = c.id "
         f"LEFT JOIN metrics g ON g.step = c.step AND g.name = '{GAMMA}' "
         "LEFT JOIN environments e ON e.id = c.environment_id AND e.candidate_id = c.id "
@@ -327,7 +330,7 @@ def _entries(store: Store, condition: str, values: Sequence[Any]) -> Iterator[En
         candidate_id, step, group, index, parents, layer, class_name, pass_rate = row[:8]
         decided_layer, q_val, reward, reason, similarity = row[8:13]
         novelty = None if row[13] is None else Novelty(*row[13:17])
-        record = None if row[19] is None else _record(candidate_id, row[19:])
+        record = None if row[20] is None else _record(candidate_id, row[20:])
         yield Entry(
             id=candidate_id,
             name=class_name or candidate_id,
@@ -339,6 +342,7 @@ def _entries(store: Store, condition: str, values: Sequence[Any]) -> Iterator[En
             codes=tuple(code for _, code in sorted(json.loads(row[18]))),
             parents=tuple(json.loads(parents)),
             pass_rate=pass_rate,
+            asymmetry=row[19],
             q_val=q_val,
             diversity=diversity_of(decided_layer, novelty.novelty if novelty else None, row[17]),
             reward=reward,

@@ -27,6 +27,7 @@ STATES: dict[str, str] = {
     "review": "Rejected by review",
     "too-hard": "Rejected as too hard",
     "too-easy": "Rejected as too easy",
+    "asymmetry": "Rejected as no easier for programs than in words",
     "gate": "Rejected as not novel",
     "batch-duplicate": "Rejected as a duplicate in its batch",
     "judging": "Passed validation, not decided yet",
@@ -36,7 +37,7 @@ STATES: dict[str, str] = {
 FUNNEL = ("proposed", "L1", "L2", "L3", "L4", "L5", "review", "calibration", "admitted")
 """What each count of a funnel is: the candidates that passed it; the last, novelty's, are the admitted."""
 LAYERS = ("l1", "l2", "l3", "l4", "l5")
-REFUSED = (*LAYERS, "review", "too-hard", "too-easy", "gate", "batch-duplicate")
+REFUSED = (*LAYERS, "review", "too-hard", "too-easy", "asymmetry", "gate", "batch-duplicate")
 DECIDED = ("malformed", *REFUSED[len(LAYERS) :], "admitted")
 """Fates that only a decision gives."""
 INSIDE = ("pool", "retired", "entering")
@@ -92,7 +93,7 @@ def funnel_of(fates: Mapping[str, int], *, decided: bool = True, questions: bool
     if not decided:
         return (*counts, None, None, None)
     left -= fates.get("judging", 0)
-    for names in (("review",), ("too-hard", "too-easy"), ("gate", "batch-duplicate")):
+    for names in (("review",), ("too-hard", "too-easy", "asymmetry"), ("gate", "batch-duplicate")):
         left -= sum(fates.get(name, 0) for name in names)
         counts.append(left)
     return tuple(counts)

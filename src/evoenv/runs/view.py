@@ -363,6 +363,16 @@ class RunView:
                 if subject in reviews:
                     yield self.store.request_messages(request_id), reviews[subject]
 
+    def asymmetries(self, last: int | None = None) -> list[tuple[int, str, float, bool]]:
+        """Read step, candidate, asymmetry and whether it was admitted, up to step `last`; in the order of the run."""
+        rows = self.store.query(
+            "SELECT a.step, a.candidate_id, a.value, coalesce(d.admitted, 0) FROM asymmetries a "
+            "JOIN candidates c ON c.id = a.candidate_id LEFT JOIN decisions d ON d.candidate_id = a.candidate_id "
+            "WHERE a.step <= ? ORDER BY a.step, c.grp, c.idx",
+            [self.store.last_step() if last is None else last],
+        )
+        return [(step, candidate_id, value, bool(admitted)) for step, candidate_id, value, admitted in rows]
+
     def consistency(self, step: int, oracle: Oracle) -> dict[str, bool | None]:
         """Say of every candidate of a step at L5 whether its prompt asks for what its code computes."""
         rows = self.store.query(

@@ -113,6 +113,7 @@ def _evaluated(
             admits=review.admits,
         ),
         pass_rate=None if calibration is None else calibration.pass_rate,
+        asymmetry=judged.asymmetries.get(candidate.id),
         measured=measured.get(candidate.id),
         known=source_id in run.cache,
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from evoenv.admission.calibration import calibrate, calibration_seeds
-from evoenv.admission.recomputation import recomputation_of
+from evoenv.admission.recomputation import asymmetry_of, recomputation_of
 from evoenv.admission.review import read_review
 from evoenv.environment.answers import extract_answer
 from evoenv.evaluation.programs import ProgramGrader
@@ -47,6 +47,7 @@ class Judged:
     reviews: dict[str, tuple[Review, ...]]
     calibrations: dict[str, Calibration]
     recomputations: dict[str, Recomputation] = field(default_factory=dict)
+    asymmetries: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,16 @@ def judge(run: Run, step: int, proposed: Proposed) -> Judged:
         calibrations = {str(case.id): _calibration(run, case, scores) for case in cases if case.seeds}
         with run.store.stage(step, "calibrated"):
             run.store.add_calibrations(step, calibrations)
-            run.store.add_metrics(step, {**_metrics(calibrations), "time/judge": time.perf_counter() - began})
-    return Judged(run.store.reviews(step), run.store.calibrations(step), run.store.recomputations(step))
+            asymmetries = _asymmetries(run.store.recomputations(step), calibrations)
+            run.store.add_asymmetries(step, asymmetries)
+            run.store.add_metrics(step, {**_metrics(calibrations), **_asymmetry_metrics(asymmetries)})
+            run.store.add_metrics(step, {"time/judge": time.perf_counter() - began})
+    return Judged(
+        run.store.reviews(step),
+        run.store.calibrations(step),
+        run.store.recomputations(step),
+        run.store.asymmetries(step),
+    )
 
 
 def _prepare(run: Run, step: int, candidate: Candidate) -> _Case:
@@ -221,6 +230,21 @@ def _recompute_metrics(recomputations: Mapping[str, Recomputation]) -> dict[str,
     metrics = {f"recompute/{verdict}": float(verdicts[verdict]) for verdict in get_args(RecomputationVerdict)}
     metrics["recompute/right"] = sum(item.right for item in recomputations.values()) / len(recomputations)
     return metrics
+
+
+def _asymmetries(
+    recomputations: Mapping[str, Recomputation], calibrations: Mapping[str, Calibration]
+) -> dict[str, float]:
+    asymmetries = {
+        candidate_id: asymmetry_of(recomputation, calibrations[candidate_id].pass_rate)
+        for candidate_id, recomputation in recomputations.items()
+        if candidate_id in calibrations
+    }
+    return {candidate_id: value for candidate_id, value in asymmetries.items() if value is not None}
+
+
+def _asymmetry_metrics(asymmetries: Mapping[str, float]) -> dict[str, float]:
+    return {"recompute/asymmetry": sum(asymmetries.values()) / len(asymmetries)} if asymmetries else {}
 
 
 def _reviews(case: _Case, said: Mapping[SampleKey, Sample]) -> tuple[Review, ...]:

@@ -49,7 +49,7 @@ class Recomputing:
         return Request(
             id=request_id,
             role="reviewer",
-            messages=recompute_messages(self.examples, self.form, self.names),
+            messages=recompute_messages(self.examples, self.form, self.names, config.program_prompt),
             count=config.programs,
             temperature=config.temperature,
             max_tokens=config.program_max_tokens,
@@ -99,22 +99,31 @@ def recompute_rows(
 ) -> list[list[Recomputed]]:
     """Run the programs on the fresh instances; return a row of scored answers for each."""
     calls = [[arguments_of(instance, recomputing.form, recomputing.names)] for instance in recomputing.instances]
-    rows: list[list[Recomputed]] = []
-    for program in programs:
-        returned: list[Any] = (
-            [None] * len(calls) if program is None else grader.run_function(program, "solve", calls, CALL_LIMIT_S)
-        )
-        answers = [answer_text(value) for value in returned]
-        asked = [
-            (instance.seed, instance.difficulty, answer)
-            for instance, answer in zip(recomputing.instances, answers, strict=True)
-            if answer is not None
-        ]
-        scores = iter(worker.score(asked) if asked else ())
-        rows.append(
-            [Recomputed(answer, answer is not None and next(scores).value >= FULLY_RIGHT) for answer in answers]
-        )
-    return rows
+    answers = [[None] * len(calls) if program is None else _answers(program, calls, grader) for program in programs]
+    asked = [
+        (instance.seed, instance.difficulty, answer)
+        for row in answers
+        for instance, answer in zip(recomputing.instances, row, strict=True)
+        if answer is not None
+    ]
+    scores = iter(worker.score(asked) if asked else ())
+    return [
+        [Recomputed(answer, answer is not None and next(scores).value >= FULLY_RIGHT) for answer in row]
+        for row in answers
+    ]
+
+
+def _answers(program: str, calls: Sequence[Sequence[Any]], grader: ProgramGrader) -> list[str | None]:
+    """Call a program on every instance, twice; one that contradicts itself guesses, and says nothing at all.
+
+    Two programs that guess between yes and no would soon agree with each other against any reference.
+    """
+    returned = grader.run_function(program, "solve", [*calls, *calls], CALL_LIMIT_S)
+    answers = [answer_text(value) for value in returned]
+    first, second = answers[: len(calls)], answers[len(calls) :]
+    if any(None not in (one, other) and one != other for one, other in zip(first, second, strict=True)):
+        return [None] * len(calls)
+    return first
 
 
 @dataclass(frozen=True, slots=True)

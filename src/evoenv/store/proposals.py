@@ -195,6 +195,19 @@ class Proposals(Journal):
         )
         return {candidate_id: msgspec.json.decode(data, type=Recomputation) for candidate_id, data in rows}
 
+    def add_asymmetries(self, step: int, asymmetries: Mapping[str, float]) -> None:
+        """Keep by how much programs do better than words, by candidate id."""
+        rows = [(candidate_id, step, value) for candidate_id, value in asymmetries.items()]
+        self._database.execute_many("INSERT INTO asymmetries VALUES (?, ?, ?)", rows)
+
+    def asymmetries(self, step: int) -> dict[str, float]:
+        """Return the asymmetries of a step, by candidate id."""
+        return dict(
+            self._database.query(
+                "SELECT candidate_id, value FROM asymmetries WHERE step = ? ORDER BY candidate_id", (step,)
+            )
+        )
+
     def add_calibrations(self, step: int, calibrations: Mapping[str, Calibration]) -> None:
         rows = [
             (candidate_id, step, calibration.pass_rate, json.dumps(calibration.scores))

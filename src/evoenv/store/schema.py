@@ -182,9 +182,31 @@ CREATE TABLE recomputations (
 CREATE INDEX recomputations_by_step ON recomputations (step)
 """
 
+# By how much programs do better than words: the share of instances that they get right, minus the solver's pass rate.
+# Recomputations without any program have none.
+_ASYMMETRIES = """
+CREATE TABLE asymmetries (candidate_id TEXT PRIMARY KEY, step INTEGER NOT NULL, value REAL NOT NULL)
+
+CREATE INDEX asymmetries_by_step ON asymmetries (step)
+
+INSERT INTO asymmetries
+  SELECT r.candidate_id, r.step, r.right_share - k.pass_rate FROM recomputations r
+  JOIN calibrations k ON k.candidate_id = r.candidate_id WHERE json_array_length(r.data, '$.shares') > 0
+"""
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = tuple(
     tuple(script.strip().split("\n\n"))
-    for script in (_FIRST, _TAGS, _EVALUATIONS, _PROVENANCE, _LOOKUPS, _QUESTIONS, _VERSIONS, _RECOMPUTATIONS)
+    for script in (
+        _FIRST,
+        _TAGS,
+        _EVALUATIONS,
+        _PROVENANCE,
+        _LOOKUPS,
+        _QUESTIONS,
+        _VERSIONS,
+        _RECOMPUTATIONS,
+        _ASYMMETRIES,
+    )
 )
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -5,7 +5,9 @@
   computes (the corpus's consistency oracle; what it cannot read is counted apart);
 - *solver*: accuracy at the lowest level on fresh instances of train and of held-out families, or of a run's
   environments that were kept for it; and as *chance* what the same answers earn on another instance each;
-- *reviewer*: verdicts on sound and on broken programs that pass validation.
+- *reviewer*: verdicts on sound and on broken programs that pass validation;
+- *programmer* (the reviewer that recomputes): programs that are right on all of sixteen fresh instances, for
+  environments of train and of held-out families.
 """
 
 from __future__ import annotations
@@ -18,13 +20,16 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evoenv.admission.review import read_review
+from evoenv.config import ReviewConfig
 from evoenv.corpus import combination, corpus_index, is_verbatim, read_environment
 from evoenv.environment.answers import extract_answer, extract_source
 from evoenv.evaluation import environment_suite, estimate
+from evoenv.evaluation.programs import ProgramGrader
 from evoenv.ports import Policy
 from evoenv.prompts.solver import solver_messages
 from evoenv.records import Instance, Request, derive_seed
 from evoenv.sandbox.pool import WorkerPool
+from evoenv.stages.recomputing import Recomputing, prepare_recomputing, program_of, recompute
 from evoenv.validation.validate import validate
 from evoenv.warmstart.from_run import RunPairs
 from evoenv.warmstart.pairs import CorpusPairs, PairSource, generator_pair
@@ -35,6 +40,8 @@ if TYPE_CHECKING:
 
 SAMPLES_PER_PROMPT = 4
 HELD_OUT = ("corpus:held-out", "corpus:near")
+PROGRAM_LEVELS = (0, 1)
+"""Levels of the instances that programs are run on."""
 
 
 class Stopped(Exception):
@@ -71,12 +78,17 @@ class Abilities:
             abilities["generator"] = self.generator(policy, checks)
         if checks.problems and data.solver > 0:
             abilities["solver"] = {}
-            for name, environments in self._suites():
+            for name, environments in self._suites(checks.problems // INSTANCES):
                 tell(f"solver: {name}")
                 abilities["solver"][name] = self.solver(policy, checks, environments)
         if checks.reviews and data.reviewer > 0 and isinstance(self.source, CorpusPairs):
             tell(f"reviewer: {checks.reviews} reviews")
             abilities["reviewer"] = self.reviewer(policy, checks, self.source)
+        if checks.programs and data.programmer > 0:
+            abilities["programmer"] = {}
+            for name, environments in self._suites(checks.programs):
+                tell(f"programmer: {name}")
+                abilities["programmer"][name] = self.programmer(policy, checks, environments)
         return abilities
 
     def generator(self, policy: Policy, checks: ChecksRecipe) -> dict[str, Any]:
@@ -119,9 +131,8 @@ class Abilities:
         samples = sorted(policy.sample(requests), key=lambda sample: (sample.request_id, sample.index))
         return [extract_source(sample.text) for sample in samples[: checks.candidates]]
 
-    def _suites(self) -> Iterator[tuple[str, Sequence[Environment]]]:
-        """Yield what the solver is measured on, by name: what it was taught, and what it was not."""
-        count = self.recipe.checks.problems // INSTANCES
+    def _suites(self, count: int) -> Iterator[tuple[str, Sequence[Environment]]]:
+        """Yield what solver and programmer are measured on, by name: what they were taught, and what they were not."""
         if isinstance(self.source, RunPairs):
             name, own = self.source.own_suite()
             yield name, own[:count]
@@ -203,6 +214,54 @@ class Abilities:
             "reviews": len(right),
             "unparseable": _share(verdict == "unparseable" for verdict in verdicts),
             "always_one_verdict": max(_share(v == "accept" for v in truth), _share(v == "reject" for v in truth)),
+        }
+
+    def programmer(self, policy: Policy, checks: ChecksRecipe, environments: Sequence[Environment]) -> dict[str, Any]:
+        """Ask for one program for each environment, and run it on fresh instances."""
+        seed = self.recipe.seed
+        config = ReviewConfig(
+            programs=1,
+            program_prompt=self.recipe.data.prompt,
+            program_max_tokens=checks.programmer_tokens,
+            temperature=checks.temperature,
+        )
+
+        def prepare(environment: Environment) -> Recomputing | None:
+            with self.sandbox.open(environment.source) as worker:
+                return prepare_recomputing(
+                    worker, environment.id, PROGRAM_LEVELS, config.program_instances, config.program_gets, seed
+                )
+
+        def judge(environment: Environment, recomputing: Recomputing, program: str | None) -> tuple[bool, float]:
+            with self.sandbox.open(environment.source) as worker:
+                recomputation = recompute(recomputing, [program], worker, grader)
+            return recomputation.verdict == "confirmed", recomputation.right
+
+        with (
+            ProgramGrader(allow_degraded=self.sandbox.allow_degraded) as grader,
+            ThreadPoolExecutor(self.sandbox.workers) as threads,
+        ):
+            prepared = [
+                (environment, recomputing)
+                for environment, recomputing in zip(environments, threads.map(prepare, environments), strict=True)
+                if recomputing is not None
+            ]
+            requests = [
+                recomputing.request(f"program.{number}", config, derive_seed("abilities", seed, "program", number))
+                for number, (_, recomputing) in enumerate(prepared)
+            ]
+            said = {sample.request_id: sample for sample in policy.sample(requests)}
+            samples = [said[request.id] for request in requests]
+            programs = [program_of(sample.text, sample.finish_reason) for sample in samples]
+            judged = list(threads.map(judge, *zip(*prepared, strict=True), programs)) if prepared else []
+        accuracy = estimate([[float(right)] for right, _ in judged])
+        return {
+            "accuracy": accuracy.mean,
+            "low": accuracy.low,
+            "high": accuracy.high,
+            "programs": accuracy.n,
+            "instances": sum(share for _, share in judged) / max(1, len(judged)),
+            "no_program": _share(program is None for program in programs),
         }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from evoenv.engines.local.prompts import encode_messages
 from evoenv.errors import InputError
 from evoenv.objective import ResponseWeight, Row
-from evoenv.records import Rollout
+from evoenv.records import Role, Rollout
 from evoenv.warmstart.pairs import Pair, PairSource
 from evoenv.warmstart.recipe import DataRecipe
 
@@ -26,7 +26,8 @@ def encode_pair(pair: Pair, tokenizer: Any, recipe: DataRecipe) -> Row | None:
         return None
     if pair.role in recipe.learn_prompts:
         prompt, response = prompt[:1], (*prompt[1:], *response)
-    return Row(pair.role, Rollout.of(prompt, response, (0.0,) * len(response)), 0.0, UNWEIGHTED)
+    role: Role = "reviewer" if pair.role == "programmer" else pair.role
+    return Row(role, Rollout.of(prompt, response, (0.0,) * len(response)), 0.0, UNWEIGHTED)
 
 
 @dataclass(frozen=True, slots=True)

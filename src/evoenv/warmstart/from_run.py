@@ -118,6 +118,8 @@ class RunPairs:
             )
         if recipe.reviewer > 0 and not self._reviews:
             logger.warning("%s holds no reviews to learn from: the reviewer's share goes to the solver", path)
+        if recipe.programmer > 0:
+            logger.warning("only --corpus teaches the programmer: its share goes to the solver")
 
     def _solve(self, entry: PoolEntry, sandbox: Sandbox) -> list[tuple[tuple[Message, ...], str]]:
         with sandbox.open(entry.source) as worker:

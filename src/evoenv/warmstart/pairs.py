@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from evoenv.corpus import FAULTS, Author, Program, break_program, worked_solution
+from evoenv.corpus import FAULTS, Author, Program, break_program, solving_program, worked_solution
 from evoenv.corpus.compose.screen import answer_text, load
 from evoenv.errors import InputError
 from evoenv.prompts.generator import Example, generator_messages
+from evoenv.prompts.recompute import EXAMPLES, recompute_messages, shown_names
 from evoenv.prompts.review import ScoredAnswer, review_messages
 from evoenv.prompts.solver import solver_messages
 from evoenv.prompts.texts import fenced
@@ -22,7 +23,7 @@ from evoenv.records import Instance, Message, derive_seed, environment_id
 from evoenv.sandbox.guest import codec
 from evoenv.warmstart.recipe import DataRecipe, RecipeRole
 
-ROLES: tuple[RecipeRole, ...] = ("generator", "solver", "reviewer")
+ROLES: tuple[RecipeRole, ...] = ("generator", "solver", "reviewer", "programmer")
 FAULTY_SHARE = 0.5
 TRIES = 50
 WITHHELD_TRIES = 2000
@@ -58,7 +59,7 @@ def generator_pair(examples: Sequence[str], target: str, recipe: DataRecipe) -> 
 
 
 def draw_role(rng: random.Random, recipe: DataRecipe) -> RecipeRole:
-    return rng.choices(ROLES, [recipe.generator, recipe.solver, recipe.reviewer])[0]
+    return rng.choices(ROLES, [recipe.generator, recipe.solver, recipe.reviewer, recipe.programmer])[0]
 
 
 _PROGRAMS: dict[tuple[int, str, float, int], Program] = {}
@@ -108,7 +109,9 @@ class CorpusPairs:
         if role == "generator":
             return self._generator(rng, index)
         if role == "solver":
-            return self._solver(rng, index)
+            return solve_program(self._draw_abroad(rng, index), rng, self.recipe)
+        if role == "programmer":
+            return write_program(self._draw_abroad(rng, index), rng, self.recipe)
         # Drawn once: trying again if a fault does not fit must not tilt the shares.
         faulty = rng.random() < FAULTY_SHARE
         for _ in range(TRIES):
@@ -138,10 +141,11 @@ class CorpusPairs:
                 (program,) = self._draw(rng, index)
         return program
 
-    def _solver(self, rng: random.Random, index: int) -> Pair:
+    def _draw_abroad(self, rng: random.Random, index: int) -> Program:
+        """Draw a program of the families that are shown or, with the recipe's share, of all train families."""
         abroad = self.recipe.solver_abroad > 0 and rng.random() < self.recipe.solver_abroad
         (program,) = self._draw(rng, index, author=self.abroad if abroad else self.author)
-        return solve_program(program, rng, self.recipe)
+        return program
 
     def _reviewer(self, rng: random.Random, index: int, faulty: bool) -> Pair | None:
         (program,) = self._draw(rng, index)
@@ -187,6 +191,18 @@ def solve_program(program: Program, rng: random.Random, recipe: DataRecipe) -> P
     plain = f"<answer>{answer_text(a)}</answer>"
     response = worked_solution(program, z, a, restate=recipe.restate) if rng.random() < recipe.worked else plain
     return Pair("solver", solver_messages(prompt), response)
+
+
+def write_program(program: Program, rng: random.Random, recipe: DataRecipe) -> Pair:
+    """Show instances of a corpus program as a recomputation does, and the program that solves them."""
+    environment = load(program.source)
+    instances = []
+    for _ in range(EXAMPLES):
+        seed, level = rng.randrange(1 << 31), rng.choice(recipe.difficulties)
+        z, a = environment._generate(seed, level)
+        instances.append(Instance(seed, level, environment._prompt_generate(z), codec.encode(z), codec.encode(a)))
+    messages = recompute_messages(instances, "values", shown_names(instances), recipe.prompt)
+    return Pair("programmer", messages, fenced(solving_program(program), "python"))
 
 
 def review_pair(source: str, reason: str, rng: random.Random, recipe: DataRecipe) -> Pair | None:

@@ -16,7 +16,8 @@ import msgspec
 from evoenv.config import Section, TrainingConfig, parse_value
 from evoenv.errors import ConfigError
 
-RecipeRole = Literal["generator", "solver", "reviewer"]
+RecipeRole = Literal["generator", "solver", "reviewer", "programmer"]
+"""The programmer is the reviewer that recomputes (`review.kind`): its pairs, and what it can do, are counted apart."""
 INSTANCES = 4
 """Problems of one environment that the solver is measured on."""
 
@@ -69,9 +70,12 @@ class DataRecipe(Section, frozen=True):
     solver: float = 0.51
     """Share of pairs: an instance, and its answer."""
     solver_abroad: float = 0.0
-    """Share of the solver's instances that come from all train families if `families` are fewer."""
+    """Share of the solver's and the programmer's instances that come from all train families if `families` are
+    fewer."""
     reviewer: float = 0.04
     """Share of pairs: a review prompt, and the verdict on a sound or a broken environment."""
+    programmer: float = 0.0
+    """Share of pairs: the prompts of two instances with their values, and the program that solves them."""
     first: int = 0
     """The number of the first pair: a later stage begins far from an earlier one's, to see other instances."""
     few_shot: int = 1
@@ -88,9 +92,11 @@ class DataRecipe(Section, frozen=True):
     """Longer pairs are left out."""
 
     def __post_init__(self) -> None:
-        shares = (self.generator, self.solver, self.reviewer)
+        shares = (self.generator, self.solver, self.reviewer, self.programmer)
         if min(shares) < 0 or sum(shares) <= 0:
-            raise ValueError(f"data.generator, solver and reviewer are {shares}; expected shares, one above 0")
+            raise ValueError(
+                f"data.generator, solver, reviewer and programmer are {shares}; expected shares, one above 0"
+            )
         if not (0 <= self.withhold < 1 and 0 <= self.solver_abroad <= 1 and 0 <= self.longer <= 1):
             raise ValueError(
                 f"got data.withhold={self.withhold}, data.solver_abroad={self.solver_abroad}, data.longer={self.longer}"
@@ -173,20 +179,27 @@ class ChecksRecipe(Section, frozen=True):
     """Instances that the solver answers, of train and of held-out families each."""
     reviews: int = 0
     """Sound and broken environments that the reviewer judges, half and half."""
+    programs: int = 0
+    """Programs that the programmer writes, for environments of train and of held-out families each."""
     generator_tokens: int = 400
     solver_tokens: int = 200
     reviewer_tokens: int = 120
+    programmer_tokens: int = 160
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
         if self.every_tokens < 1 or self.pairs < 1:
             raise ValueError("checks.every_tokens and checks.pairs: expected 1 or more")
-        if min(self.candidates, self.reviews) < 0 or not (self.problems == 0 or self.problems >= INSTANCES):
+        if min(self.candidates, self.reviews, self.programs) < 0 or not (
+            self.problems == 0 or self.problems >= INSTANCES
+        ):
             raise ValueError(
                 f"got checks.candidates={self.candidates}, checks.problems={self.problems}, checks.reviews="
-                f"{self.reviews}; expected 0 (not measured) or more, of problems {INSTANCES} or more"
+                f"{self.reviews}, checks.programs={self.programs}; expected 0 (not measured) or more, of problems "
+                f"{INSTANCES} or more"
             )
-        if min(self.generator_tokens, self.solver_tokens, self.reviewer_tokens) < 1 or self.temperature < 0:
+        tokens = (self.generator_tokens, self.solver_tokens, self.reviewer_tokens, self.programmer_tokens)
+        if min(tokens) < 1 or self.temperature < 0:
             raise ValueError("checks: expected 1 token or more for every role, and a temperature of 0 or more")
 
 

@@ -83,6 +83,7 @@ def entry_row(entry: Entry) -> Document:
         "codes": entry.codes,
         "parents": entry.parents,
         "rate": entry.pass_rate,
+        "asymmetry": entry.asymmetry,
         "quality": entry.q_val,
         "diversity": entry.diversity,
         "reward": entry.reward,

@@ -79,6 +79,7 @@ def environment_document(
         ],
         "instances": instances,
         "rate": entry.pass_rate if entry else None,
+        "asymmetry": entry.asymmetry if entry else None,
         "reward": entry.reward if entry else None,
         "similarity": entry.novelty.similarity if entry and entry.novelty else None,
         "family": report.family if report else None,

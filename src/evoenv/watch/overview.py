@@ -18,6 +18,8 @@ METRICS = (
     "solver/zero_variance",
     "generator/reward",
     "calibration/pass_rate",
+    "recompute/right",
+    "recompute/asymmetry",
     "novelty/gamma",
     "novelty/mean",
     "novelty/repetition",
@@ -33,6 +35,7 @@ METRICS = (
 """Series that the page draws."""
 PARTS_OF_A_STEP = ("propose", "judge", "decide", "solve", "update")
 """What a step spends its time on; other times in the store overlap with these."""
+ASYMMETRY_BINS = 20
 RECENT_STEPS = 5
 """Steps that the expected duration of the next is taken from."""
 
@@ -60,6 +63,7 @@ def overview_document(view: RunView, name: str, directory: Path, steps: Sequence
         "refusals": refusals_of(sum((step.fates for step in steps), start=type(steps[0].fates)())) if steps else {},
         "findings": dict(view.finding_counts(progress.step).most_common(20)),
         "steps": [_step_document(step) for step in steps],
+        "asymmetries": asymmetries_document(view, progress.step),
         "evaluations": [
             {"step": item.step, "suite": item.suite, "accuracy": item.accuracy, "low": item.low, "high": item.high,
              "n": item.n}
@@ -95,6 +99,23 @@ def now_document(view: RunView, directory: Path, progress: Progress, finished: S
         "elapsed": elapsed if running else None,
         "tokens_per_second": speeds[0] if speeds else None,
         "seconds_left": left,
+    }
+
+
+def asymmetries_document(view: RunView, last: int) -> Document | None:
+    """Count candidates and admitted ones by asymmetry, in equal bins from −1 to 1; None if nothing was recomputed."""
+    known = view.asymmetries(last)
+    if not known:
+        return None
+    bins = [min(ASYMMETRY_BINS - 1, int((value + 1) / 2 * ASYMMETRY_BINS)) for _, _, value, _ in known]
+    return {
+        "edges": [2 * edge / ASYMMETRY_BINS - 1 for edge in range(ASYMMETRY_BINS + 1)],
+        "candidates": [bins.count(bin_number) for bin_number in range(ASYMMETRY_BINS)],
+        "admitted": [
+            sum(at == bin_number and admitted for at, (*_, admitted) in zip(bins, known, strict=True))
+            for bin_number in range(ASYMMETRY_BINS)
+        ],
+        "mean": mean(value for _, _, value, _ in known),
     }
 
 

@@ -63,6 +63,10 @@ def write_scorer(entries: Sequence[PoolEntry], directory: Path) -> None:
         _write(root / GUEST / path.name, path.read_text("utf-8"))
 
 
+STAMPS = ("origin", "licence", "modules", "tags", "validation", "calibration", "asymmetry")
+"""What a manifest says of each environment, of all that a pool keeps."""
+
+
 def manifest(entries: Sequence[PoolEntry]) -> dict[str, object]:
     """Describe what the scorer offers, with the stamps by which each environment can be checked."""
     rows = []
@@ -74,7 +78,7 @@ def manifest(entries: Sequence[PoolEntry]) -> dict[str, object]:
                 "name": entry.name,
                 "file": f"{entry.stem}.py",
                 "sha256": hashlib.sha256(entry.source.encode("utf-8", "surrogatepass")).hexdigest(),
-                **{key: metadata[key] for key in ("origin", "licence", "modules", "tags", "validation", "calibration")},
+                **{key: metadata[key] for key in STAMPS},
             }
         )
     return {
