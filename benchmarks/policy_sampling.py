@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from evoenv.engines.local.policy import LocalPolicy
-from evoenv.engines.local.prompts import encode_messages
+from evoenv.engines.local.prompts import encode_prompt
 from evoenv.models.resolve import load_model, load_tokenizer, resolve_model
 from evoenv.records import Message, Request
 
@@ -100,7 +100,9 @@ def run_generate(model: Any, tokenizer: Any, requests: list[Request]) -> int:
     """The usual way: one padded batch, sampled at temperature 1 until the longest row is done."""
     import torch
 
-    prompts = [encode_messages(tokenizer, request.messages) for request in requests for _ in range(request.count)]
+    prompts = [
+        encode_prompt(tokenizer, request.messages).token_ids for request in requests for _ in range(request.count)
+    ]
     limits = [request.max_tokens for request in requests for _ in range(request.count)]
     width = max(map(len, prompts))
     pad = tokenizer.pad_token_id

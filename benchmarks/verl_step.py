@@ -120,7 +120,7 @@ def bare_sample(policy: Any, seed: int) -> int:
                 "seed": seed + index,
                 "logprobs": True,
             }
-            calls.append(server.generate.remote(list(policy.encode(request.messages)), params, uuid4().hex))
+            calls.append(server.generate.remote(list(policy.encode(request.messages).token_ids), params, uuid4().hex))
     return sum(len(answer.token_ids) for answer in ray.get(calls))
 
 

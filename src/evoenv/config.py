@@ -1,6 +1,6 @@
 """One typed tree of settings <-> TOML <-> dotted flags.
 
-Defaults are SPEC's (the paper's numbers where it has them). Order: defaults < preset < `--config` file <
+Defaults are the paper's numbers, if it has them. Order: defaults < preset < `--config` file <
 `--set a.b=v`. An unknown key stops the run and names its nearest neighbour: a misspelt setting that is
 silently ignored costs a night.
 """
@@ -11,7 +11,7 @@ import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -466,7 +466,18 @@ def load_config(*layers: Path | Mapping[str, Any], overrides: Iterable[str] = ()
     try:
         return msgspec.convert(_nest(flat), Config)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"configuration: {error}") from error
+        raise ConfigError(_explained(error, flat)) from error
+
+
+def _explained(error: msgspec.ValidationError, flat: Mapping[str, Any]) -> str:
+    """Say which setting cannot be read; of one that must be among a few values, which those are."""
+    key = str(error).rpartition("`$.")[2].rstrip("`")
+    if key in flat:
+        section, name = key.split(".")
+        kind = get_type_hints(get_type_hints(Config)[section])[name]
+        if get_origin(kind) is Literal:
+            return f"{key} is {flat[key]!r}; expected one of {', '.join(map(str, get_args(kind)))}"
+    return f"configuration: {error}"
 
 
 def to_mapping(config: Config) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Two-view novelty against numbers worked out by hand from SPEC §5, with vectors of Pythagorean cosines."""
+"""Two-view novelty against numbers worked out by hand from its formulas, with vectors of Pythagorean cosines."""
 
 from __future__ import annotations
 

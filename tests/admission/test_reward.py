@@ -1,4 +1,4 @@
-"""R_gen against tables worked out by hand from SPEC §4 and §6."""
+"""R_gen against tables worked out by hand from its formulas."""
 
 from __future__ import annotations
 

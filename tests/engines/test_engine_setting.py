@@ -21,9 +21,11 @@ def test_a_server_without_an_address_is_refused() -> None:
         open_policy(config)
 
 
-def test_an_unknown_engine_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"engine\.name"):
-        load_config(overrides=["engine.name=lokal"])
+@pytest.mark.parametrize("name", ["lokal", "scripted"])
+def test_an_engine_that_no_configuration_can_name_is_refused_with_those_that_it_can(name: str) -> None:
+    expected = rf"^engine\.name is '{name}'; expected one of local, endpoint, verl$"
+    with pytest.raises(ConfigError, match=expected):
+        load_config(overrides=[f"engine.name={name}"])
 
 
 def test_a_policy_that_learns_without_a_checkpoint_directory_says_so_before_a_run_begins() -> None:

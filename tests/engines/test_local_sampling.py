@@ -17,7 +17,7 @@ from evoenv.engines.local import decode, kv
 from evoenv.engines.local.draft import Draft
 from evoenv.engines.local.plain import PlainDecoder
 from evoenv.engines.local.policy import LocalPolicy
-from evoenv.engines.local.prompts import encode_messages, opens_thinking
+from evoenv.engines.local.prompts import encode_prompt
 from evoenv.engines.local.selfcheck import supports_cohorts
 from evoenv.environment.answers import extract_answer, extract_source
 from evoenv.errors import InputError, PolicyError
@@ -163,7 +163,9 @@ def test_scheduling_never_changes_what_is_sampled(
         ask(f"r{n}", "z" * width, count=count, max_tokens=length, seed=n)
         for n, (width, count, length) in enumerate(shapes)
     ]
-    longest = max(len(encode_messages(tokenizer, request.messages)) + request.max_tokens for request in requests)
+    longest = max(
+        len(encode_prompt(tokenizer, request.messages).token_ids) + request.max_tokens for request in requests
+    )
     budget = longest + data.draw(st.integers(0, 200), label="spare budget")
     policy = LocalPolicy(model, tokenizer, batch_tokens=budget, max_rows=data.draw(st.integers(1, 9), label="rows"))
     got = by_key(list(policy.sample(requests)))
@@ -231,7 +233,7 @@ def test_a_tiny_top_p_is_greedy(tiny_models: Tiny) -> None:
 def test_messages_go_through_the_chat_template_by_speaker(tiny_models: Tiny) -> None:
     _, tokenizer = tiny_models["llama"]
     messages = (Message("system", "be brief"), Message("user", "hi"))
-    text = tokenizer.decode(encode_messages(tokenizer, messages))
+    text = tokenizer.decode(encode_prompt(tokenizer, messages).token_ids)
     assert text == "<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
 
 
@@ -239,8 +241,8 @@ def test_a_template_without_system_turns_gets_its_words_in_the_user_turn() -> No
     refusal = "{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
     strict = "{% for m in messages %}" + refusal + "{{ m.content }}|{% endfor %}"
     tokenizer = build_tiny_tokenizer(chat_template=strict)
-    ids = encode_messages(tokenizer, (Message("system", "be brief"), Message("user", "hi")))
-    assert tokenizer.decode(ids) == "be brief\n\nhi|"
+    prompt = encode_prompt(tokenizer, (Message("system", "be brief"), Message("user", "hi")))
+    assert tokenizer.decode(prompt.token_ids) == "be brief\n\nhi|"
 
 
 THINKING_TEMPLATE = (
@@ -252,10 +254,27 @@ THINKING_TEMPLATE = (
 def test_a_response_that_begins_inside_a_thinking_block_says_so() -> None:
     """The template of a thinking model opens the block: a draft inside it is neither answer, code nor verdict."""
     tokenizer = build_tiny_tokenizer(chat_template=THINKING_TEMPLATE)
-    assert opens_thinking(tokenizer, (Message("user", "2 + 2"),))
+    assert encode_prompt(tokenizer, (Message("user", "2 + 2"),)).opens_thinking
     plain = build_tiny_tokenizer()
-    assert not opens_thinking(plain, (Message("user", "2 + 2"),))
-    assert not opens_thinking(plain, (Message("user", "what does <think> mean?"),)), "a message may speak of the tag"
+    assert not encode_prompt(plain, (Message("user", "2 + 2"),)).opens_thinking
+    about_tags = (Message("user", "what does <think> mean?"),)
+    assert not encode_prompt(plain, about_tags).opens_thinking, "a message may speak of the tag"
+
+
+def test_a_prompt_is_rendered_once_for_its_tokens_and_its_thinking_block(
+    tiny_models: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, tokenizer = tiny_models["llama"]
+    render, rendered = tokenizer.apply_chat_template, []
+
+    def counted(turns: Any, **settings: Any) -> Any:
+        rendered.append(turns)
+        return render(turns, **settings)
+
+    monkeypatch.setattr(tokenizer, "apply_chat_template", counted)
+    policy = LocalPolicy(model, tokenizer)
+    assert len(list(policy.sample([ask("r", count=2, max_tokens=2)]))) == 2
+    assert len(rendered) == 1
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,17 @@ def test_no_two_prompts_of_a_step_show_the_same_examples_while_there_are_others(
     assert choose_distinct_examples(vectors[:1], 2, [1, 2], choice) == [[0], [0]]
 
 
+@pytest.mark.parametrize("choice", ["diverse", "random"])
+def test_prompts_that_the_limit_cuts_are_told_apart_by_what_they_show(choice):
+    vectors = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+    lists = choose_distinct_examples(vectors, 2, range(12), choice, shown=lambda rows: rows[:1])
+    assert {len(rows) for rows in lists} == {2}
+    assert sorted(rows[0] for rows in lists[:6]) == [0, 1, 2, 3, 4, 5]
+    assert sorted(rows[0] for rows in lists[6:]) == [0, 1, 2, 3, 4, 5], "then a new round begins"
+    nothing = choose_distinct_examples(vectors, 2, range(3), choice, shown=lambda rows: ())
+    assert nothing == [choose_examples(vectors, 2, seed, choice) for seed in range(3)]
+
+
 @pytest.mark.model
 @pytest.mark.slow
 def test_sixteen_prompts_from_the_ten_seeds_are_distinct_and_no_example_is_in_most_of_them():

@@ -94,7 +94,7 @@ def plain_logprobs(model: Any, sample: Sample) -> list[float]:
 def slow_loss(
     groups: Sequence[Group], logprobs: Sequence[Sequence[list[float]]], references: Any, config: TrainingConfig
 ) -> dict[str, float]:
-    """SPEC §8 by loops over plain numbers: `logprobs[g][i][t]`, and the same for the frozen reference."""
+    """Compute the objective by loops over plain numbers: `logprobs[g][i][t]`, and the same for the frozen reference."""
     scaled = config.role_weighting == "advantage-scale"
     responses: dict[str, list[tuple[float, int]]] = {"solver": [], "generator": []}  # (sum of l, length)
     penalties: list[tuple[float, int]] = []

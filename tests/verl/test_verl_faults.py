@@ -85,7 +85,9 @@ def test_a_server_that_dies_is_started_again_and_asked_again(policy: Any, caplog
 def test_a_request_that_a_server_refuses_is_named(policy: Any) -> None:
     encode = policy.encode
     with pytest.MonkeyPatch.context() as patch, policy.sampling() as session:
-        patch.setattr(policy, "encode", lambda messages: (*encode(messages), 10**6))
+        prompt = encode(ask("odd").messages)
+        odd = dataclasses.replace(prompt, token_ids=(*prompt.token_ids, 10**6))
+        patch.setattr(policy, "encode", lambda messages: odd)
         session.submit([ask("odd", seed=1)])
         with pytest.raises(PolicyError, match="'odd'"):
             list(session)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,7 +31,7 @@ OFFERED = 2
 """Of this many members drawn at random, the farthest is the next example. Over all of S the same two or three outliers
 would be the second example of every prompt."""
 _REDRAWS = 64
-"""After this many repeated draws the next list is looked up among those that are left."""
+"""After this many repeated draws the next list is looked for among some others."""
 
 
 def choose_examples(
@@ -58,32 +57,43 @@ def choose_examples(
 
 
 def choose_distinct_examples(
-    vectors: Matrix, count: int, seeds: Sequence[int], choice: Literal["diverse", "random"] = "diverse"
+    vectors: Matrix,
+    count: int,
+    seeds: Sequence[int],
+    choice: Literal["diverse", "random"] = "diverse",
+    shown: Callable[[Sequence[int]], Iterable[Hashable]] = tuple,
 ) -> list[list[int]]:
-    """Draw one list of examples for each seed; no two lists show the same examples while S allows it.
+    """Draw one list of examples for each seed; no two prompts show the same examples while S allows it.
 
-    A list is drawn with its seed and drawn again while another one has the same members. Once all sets of `count`
-    members are used, a new round begins.
+    `shown` says which examples of a list its prompt shows: the limit may cut some. A list is drawn with its seed and
+    drawn again while another prompt shows the same. When no other list is found, a new round begins.
     """
-    size = min(count, len(vectors))
-    possible = math.comb(len(vectors), size)
     lists: list[list[int]] = []
-    used: set[frozenset[int]] = set()
+    used: set[frozenset[Hashable]] = set()
     for seed in seeds:
-        if len(used) == possible:
+        drawn = choose_examples(vectors, count, seed, choice)
+        redrawn = (choose_examples(vectors, count, derive_seed("redraw", seed, n), choice) for n in range(1, _REDRAWS))
+        others = itertools.chain(redrawn, _other_lists(len(vectors), len(drawn), seed, len(used)))
+        for rows in itertools.chain([drawn], others):
+            examples = frozenset(shown(rows))
+            if not examples or examples not in used:
+                break
+        else:
             used.clear()
-        draws = (
-            choose_examples(vectors, count, derive_seed("redraw", seed, n) if n else seed, choice)
-            for n in range(_REDRAWS)
-        )
-        chosen = next((rows for rows in draws if frozenset(rows) not in used), None)
-        if chosen is None:
-            unused = (set_ for set_ in itertools.combinations(range(len(vectors)), size) if frozenset(set_) not in used)
-            chosen = list(next(unused))
-            random.Random(seed).shuffle(chosen)
-        used.add(frozenset(chosen))
-        lists.append(chosen)
+            rows, examples = drawn, frozenset(shown(drawn))
+        used.add(examples)
+        lists.append(rows)
     return lists
+
+
+def _other_lists(total: int, size: int, seed: int, used: int) -> Iterator[list[int]]:
+    """Yield lists of `size` members to look through: one more than are `used`, then one that each member leads."""
+    for members in itertools.islice(itertools.combinations(range(total), size), used + 1):
+        rows = list(members)
+        random.Random(seed).shuffle(rows)
+        yield rows
+    for first in range(total):
+        yield [first, *(row for row in range(total) if row != first)][:size]
 
 
 def generator_messages(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from evoenv.config import Config
 from evoenv.environment.answers import extract_source
@@ -108,10 +108,16 @@ def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked
     parents: dict[str, tuple[str, ...]] = {}
     sizes = group_sizes(run.config, run.store.count_candidates(before_step=step))
     seeds = [derive_seed(run.seed, "few-shot", step, group) for group in range(len(sizes))]
-    choices = choose_distinct_examples(vectors, config.few_shot, seeds, config.few_shot_choice)
+
+    @cache
+    def prompt_of(rows: tuple[int, ...]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+        return _fitting_prompt(run, [Example(examples[row], run.store.source(examples[row]) or "") for row in rows])
+
+    choices = choose_distinct_examples(
+        vectors, config.few_shot, seeds, config.few_shot_choice, shown=lambda rows: prompt_of(tuple(rows))[1]
+    )
     for group, (count, rows) in enumerate(zip(sizes, choices, strict=True)):
-        chosen = [Example(examples[row], run.store.source(examples[row]) or "") for row in rows]
-        messages, example_ids = _fitting_prompt(run, chosen)
+        messages, example_ids = prompt_of(tuple(rows))
         request = Request(
             id=str(GeneratorRequestId(step, group)),
             role="generator",

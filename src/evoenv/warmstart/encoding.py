@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from evoenv.engines.local.prompts import encode_messages
+from evoenv.engines.local.prompts import encode_prompt
 from evoenv.errors import InputError
 from evoenv.objective import ResponseWeight, Row
 from evoenv.records import Role, Rollout
@@ -20,7 +20,7 @@ MANY_TOO_LONG = 200
 
 def encode_pair(pair: Pair, tokenizer: Any, recipe: DataRecipe) -> Row | None:
     """Encode prompt and response as the loop's sampling would have met them, end token included; None if too long."""
-    prompt = encode_messages(tokenizer, pair.messages)
+    prompt = encode_prompt(tokenizer, pair.messages).token_ids
     response = (*tokenizer(pair.response, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id)
     if len(prompt) + len(response) > recipe.max_tokens:
         return None

@@ -13,7 +13,7 @@ from evoenv.engines.checkpoints import CheckpointFolder
 from evoenv.engines.local.decode import MAX_ROWS, CohortDecoder, Decoder, DecodeStats
 from evoenv.engines.local.draft import TextRules
 from evoenv.engines.local.plain import PlainDecoder
-from evoenv.engines.local.prompts import check_fits, encode_messages, opens_thinking
+from evoenv.engines.local.prompts import EncodedPrompt, check_fits, encode_prompt
 from evoenv.engines.local.sampling import LocalSampling
 from evoenv.engines.local.selfcheck import supports_cohorts
 from evoenv.engines.requests import check_requests
@@ -77,14 +77,9 @@ class LocalPolicy(Policy):
         """Changes whenever the weights do: samples of two models must not be mixed."""
         kind = CohortDecoder if supports_cohorts(self.model) else PlainDecoder
         self.decoder: Decoder = kind(self.model, budget=batch_tokens, max_rows=max_rows)
-        self.encode: Callable[[tuple[Message, ...]], tuple[int, ...]] = lru_cache(maxsize=REMEMBERED_PROMPTS)(
-            partial(encode_messages, tokenizer)
+        self.encode: Callable[[tuple[Message, ...]], EncodedPrompt] = lru_cache(maxsize=REMEMBERED_PROMPTS)(
+            partial(encode_prompt, tokenizer)
         )
-        """The chat template's rendering of some turns as token ids."""
-        self.opens_thinking: Callable[[tuple[Message, ...]], bool] = lru_cache(maxsize=REMEMBERED_PROMPTS)(
-            partial(opens_thinking, tokenizer)
-        )
-        """Whether a response to some turns begins inside a thinking block."""
         self._context = context_length(model)
         self._checkpoints = CheckpointFolder(checkpoints)
 
@@ -142,12 +137,12 @@ class LocalPolicy(Policy):
 
     def prompt_tokens(self, messages: Sequence[Message]) -> int:
         """Count the tokens of these turns as the model sees them, chat template included."""
-        return len(self.encode(tuple(messages)))
+        return len(self.encode(tuple(messages)).token_ids)
 
     def check(self, requests: Sequence[Request]) -> None:
         check_requests(requests)
         for request in requests:
-            check_fits(request, len(self.encode(request.messages)), self._context, self.batch_tokens)
+            check_fits(request, len(self.encode(request.messages).token_ids), self._context, self.batch_tokens)
 
     def sampling(self) -> LocalSampling:
         return LocalSampling(self)

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from evoenv.errors import PolicyError
 from evoenv.records import Message, Request
-from evoenv.thinking import is_thinking
+from evoenv.thinking import THINKING, is_thinking
 
 
-def encode_messages(tokenizer: Any, messages: Sequence[Message]) -> tuple[int, ...]:
-    """The chat template's rendering of `messages` as token ids, ready for the assistant's turn."""
-    return tuple(tokenizer(render_messages(tokenizer, messages), add_special_tokens=False)["input_ids"])
+@dataclass(frozen=True, slots=True)
+class EncodedPrompt:
+    """A prompt as the model sees it."""
+
+    token_ids: tuple[int, ...]
+    opens_thinking: bool
+    """Whether the template leaves a thinking block open, so that the response begins inside it."""
+
+    @property
+    def lead(self) -> str:
+        """What goes in front of a response's text: the tag of the thinking block, if the prompt opens one."""
+        return THINKING if self.opens_thinking else ""
 
 
-def opens_thinking(tokenizer: Any, messages: Sequence[Message]) -> bool:
-    """Tell whether the rendered prompt leaves a thinking block open, so that the response begins inside it.
-
-    Only what the template adds behind the last message counts: a message may speak of the tags.
-    """
+def encode_prompt(tokenizer: Any, messages: Sequence[Message]) -> EncodedPrompt:
+    """Render `messages` by the chat template, ready for the assistant's turn, and encode the text."""
     text = render_messages(tokenizer, messages)
+    token_ids = tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
+    # Only what the template adds behind the last message counts: a message may speak of the tags.
     last = messages[-1].content.strip() if messages else ""
-    return is_thinking(text[text.rfind(last) + len(last) :] if last else text)
+    return EncodedPrompt(token_ids, is_thinking(text[text.rfind(last) + len(last) :] if last else text))
 
 
 def render_messages(tokenizer: Any, messages: Sequence[Message]) -> str:
-    """The chat template's rendering of `messages`, ready for the assistant's turn."""
+    """Write `messages` as the chat template does, ready for the assistant's turn."""
     turns = [{"role": message.speaker, "content": message.content} for message in messages]
     try:
         text: str = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
@@ -41,7 +50,7 @@ def render_messages(tokenizer: Any, messages: Sequence[Message]) -> str:
 
 
 def check_fits(request: Request, prompt_tokens: int, context: int | None, budget: int) -> None:
-    """Raise PolicyError where the longest answer would not fit the model's context or the cache budget."""
+    """Raise PolicyError if the longest answer would not fit the model's context or the cache budget."""
     total = prompt_tokens + request.max_tokens
     lengths = (
         f"request {request.id!r} ({request.role}): {prompt_tokens} prompt tokens + max_tokens {request.max_tokens}"

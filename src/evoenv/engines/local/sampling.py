@@ -12,7 +12,6 @@ from evoenv.engines.requests import check_submission, wanted_indices
 from evoenv.errors import PolicyError
 from evoenv.ports import Sampling
 from evoenv.records import Request, Sample
-from evoenv.thinking import THINKING
 
 if TYPE_CHECKING:
     from evoenv.engines.local.policy import LocalPolicy
@@ -39,10 +38,13 @@ class LocalSampling(Sampling):
             self._weights, self._version = self._policy.weights, self._policy.version
         groups = []
         for request in requests:
-            prompt_ids = array("i", self._policy.encode(request.messages))
-            lead = THINKING if self._policy.opens_thinking(request.messages) else ""
+            prompt = self._policy.encode(request.messages)
+            prompt_ids = array("i", prompt.token_ids)
             groups.append(
-                [Draft(request, index, prompt_ids, self._policy.rules, lead) for index in wanted_indices(request)]
+                [
+                    Draft(request, index, prompt_ids, self._policy.rules, prompt.lead)
+                    for index in wanted_indices(request)
+                ]
             )
         self._decoding.add(groups)
         self._ids.update(request.id for request in requests)

@@ -19,7 +19,7 @@ from evoenv.config import Config
 from evoenv.durable import whole_directory
 from evoenv.engines.checkpoints import CheckpointFolder
 from evoenv.engines.local.draft import TextRules
-from evoenv.engines.local.prompts import check_fits, encode_messages, opens_thinking
+from evoenv.engines.local.prompts import EncodedPrompt, check_fits, encode_prompt
 from evoenv.engines.requests import check_requests
 from evoenv.engines.verl.cluster import Cluster
 from evoenv.engines.verl.columns import REFERENCE, columns_of, of_responses, padded, sequence_length
@@ -80,11 +80,8 @@ class VerlPolicy(Policy):
         self._revivals = 0
         self._lost: str | None = None
         self._sessions: WeakSet[VerlSampling] = WeakSet()
-        self.encode: Callable[[tuple[Message, ...]], tuple[int, ...]] = lru_cache(maxsize=REMEMBERED_PROMPTS)(
-            partial(encode_messages, self.tokenizer)
-        )
-        self.opens_thinking: Callable[[tuple[Message, ...]], bool] = lru_cache(maxsize=REMEMBERED_PROMPTS)(
-            partial(opens_thinking, self.tokenizer)
+        self.encode: Callable[[tuple[Message, ...]], EncodedPrompt] = lru_cache(maxsize=REMEMBERED_PROMPTS)(
+            partial(encode_prompt, self.tokenizer)
         )
         self.cluster = Cluster(config, str(path), self._context)
         self.meter = Meter(len(self.cluster.replicas))
@@ -105,14 +102,14 @@ class VerlPolicy(Policy):
         return self._version
 
     def prompt_tokens(self, messages: Sequence[Message]) -> int:
-        return len(self.encode(tuple(messages)))
+        return len(self.encode(tuple(messages)).token_ids)
 
     # ------------------------------------------------------------------ sampling
 
     def check(self, requests: Sequence[Request]) -> None:
         check_requests(requests)
         for request in requests:
-            check_fits(request, len(self.encode(request.messages)), self._context, self._context)
+            check_fits(request, len(self.encode(request.messages).token_ids), self._context, self._context)
             if request.trains and request.top_p < 1:
                 raise PolicyError(
                     f"request {request.id!r} ({request.role}) has top_p = {request.top_p:g} and is to be trained on: "

@@ -17,7 +17,6 @@ from evoenv.engines.verl.server import Drawn
 from evoenv.errors import PolicyError
 from evoenv.ports import Sampling
 from evoenv.records import FinishReason, Request, Rollout, Sample, derive_seed
-from evoenv.thinking import THINKING
 
 if TYPE_CHECKING:
     from evoenv.engines.verl.policy import VerlPolicy
@@ -57,7 +56,7 @@ class VerlSampling(Sampling):
         self._loads = self._loads or [0] * len(self._policy.cluster.replicas)
         for request in requests:
             server = self._loads.index(min(self._loads))
-            self._prompts[request.id] = array("i", self._policy.encode(request.messages))
+            self._prompts[request.id] = array("i", self._policy.encode(request.messages).token_ids)
             for index in wanted_indices(request):
                 self._loads[server] += request.max_tokens
                 self._draw((request, index, server))
@@ -141,7 +140,7 @@ class VerlSampling(Sampling):
         return Sample(
             request_id=request.id,
             index=index,
-            text=(THINKING if policy.opens_thinking(request.messages) else "") + text[: min(cuts, default=None)],
+            text=policy.encode(request.messages).lead + text[: min(cuts, default=None)],
             finish_reason="stop" if cuts else finish_reason,
             tokens=len(drawn.token_ids),
             version=drawn.version,
