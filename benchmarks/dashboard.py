@@ -37,7 +37,7 @@ from evoenv.pool.tags import tags_of
 from evoenv.records import Message, Request, Sample, environment_id
 from evoenv.runs.view import RunView
 from evoenv.store.packing import pack_text, pack_vector
-from evoenv.store.store import Asked, EnvironmentRecord, Store
+from evoenv.store.store import EnvironmentRecord, RequestRecord, Store
 
 SIZES = (1_000, 10_000, 100_000)
 PER_STEP = 256
@@ -254,7 +254,7 @@ def write_samples(directory: Path, count: int) -> float:
             group, index = divmod(number, GROUP)
             request = Request(str(GeneratorRequestId(1, group)), "generator", (Message("user", "write"),), count=GROUP)
             if index == 0:
-                store.add_requests(1, [Asked(request, "generate")])
+                store.add_requests(1, [RequestRecord(request, "generate")])
             store.add_sample(1, Sample(request.id, index, "a response " * 40, tokens=80))
         return time.perf_counter() - began
 

@@ -42,7 +42,7 @@ from evoenv.presets import preset
 from evoenv.records import Candidate, Message, Request, Sample, ValidationReport, derive_seed, environment_id
 from evoenv.run import create, prepare
 from evoenv.sandbox.host import Sandbox
-from evoenv.store.store import Asked, EnvironmentRecord, Store
+from evoenv.store.store import EnvironmentRecord, RequestRecord, Store
 
 if TYPE_CHECKING:
     from evoenv.engines.local.policy import LocalPolicy
@@ -94,7 +94,7 @@ def _write_step(writer: Store, step: int, source: str) -> None:
     for group in range(16):
         messages = (Message("user", f"prompt {step}.{group} " * 50),)
         request = Request(str(GeneratorRequestId(step, group)), "generator", messages, count=8)
-        writer.add_requests(step, [Asked(request, "generate")])
+        writer.add_requests(step, [RequestRecord(request, "generate")])
         for index in range(8):
             name = str(GeneratorRequestId(step, group).candidate(index))
             own = f"# {derive_seed(name)}\n{source}"

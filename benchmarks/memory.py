@@ -24,7 +24,7 @@ from evoenv.assembly import open_embedder, open_policy
 from evoenv.config import Config
 from evoenv.diagnosis import describe_machine
 from evoenv.engines.local.draft import TextRules
-from evoenv.memory import GB, ROWS, Asked, asked_in_step, largest_passes, local_need, trained_in_step
+from evoenv.memory import GB, ROWS, RoleLoad, asked_in_step, largest_passes, local_need, trained_in_step
 from evoenv.models.shapes import find_shape
 from evoenv.models.tiny import build_tiny_policy
 from evoenv.objective import build_batch
@@ -86,7 +86,7 @@ def message_of(policy: Any, tokens: int, rng: random.Random) -> Message:
     return Message("user", " ".join(words[:low]))
 
 
-def requests_of(policy: Any, asked: Asked, prefix: str, needed: int) -> list[Request]:
+def requests_of(policy: Any, asked: RoleLoad, prefix: str, needed: int) -> list[Request]:
     """Ask for as much of one role as is held at once."""
     rng = random.Random(prefix)
     return [

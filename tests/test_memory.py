@@ -15,8 +15,8 @@ from evoenv.engines.local import decode
 from evoenv.errors import ConfigError
 from evoenv.memory import (
     GB,
-    Asked,
     Pass,
+    RoleLoad,
     largest_passes,
     local_need,
     refusal,
@@ -186,7 +186,7 @@ def test_the_cache_is_bounded_by_its_budget_and_calibrations_have_a_prompt_each(
     per_token = 2 * 2 * 4 * 4
     assert local_need(SMALL, settings("model.sample_batch_tokens=17")).bytes_of("key-value cache") == 17 * per_token
     calibrated = settings("calibration.enabled=true", "calibration.instances=3")
-    assert memory.asked_in_step(calibrated)[-1] == Asked(6, 1, 10, 5)
+    assert memory.asked_in_step(calibrated)[-1] == RoleLoad(6, 1, 10, 5)
     assert local_need(SMALL, calibrated).bytes_of("key-value cache") == 6 * 15 * per_token
 
 

@@ -85,7 +85,7 @@ def total(parts: Iterable[Part]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RoleLoad:
     """What one role asks for in a step: prompts, responses to each, and the limits of both."""
 
     prompts: int
@@ -94,29 +94,29 @@ class Asked:
     response_tokens: int
 
 
-def asked_in_step(config: Config) -> tuple[Asked, ...]:
+def asked_in_step(config: Config) -> tuple[RoleLoad, ...]:
     """List what a step samples, by role; a calibration has a prompt for every response."""
     generator, solver, review, calibration = config.generator, config.solver, config.review, config.calibration
     candidates = generator.prompts * generator.candidates_per_prompt
     asked = [*trained_in_step(config)]
     if config.curriculum.name == "evoenv":
         if review.recomputes:
-            asked.append(Asked(candidates, review.programs, review.max_prompt_tokens, review.program_max_tokens))
+            asked.append(RoleLoad(candidates, review.programs, review.max_prompt_tokens, review.program_max_tokens))
         if review.reads:
-            asked.append(Asked(candidates, review.reviews, review.max_prompt_tokens, review.max_tokens))
+            asked.append(RoleLoad(candidates, review.reviews, review.max_prompt_tokens, review.max_tokens))
         if calibration.enabled:
             responses = candidates * calibration.instances
-            asked.append(Asked(responses, 1, solver.max_prompt_tokens, solver.max_tokens))
+            asked.append(RoleLoad(responses, 1, solver.max_prompt_tokens, solver.max_tokens))
     return tuple(asked)
 
 
-def trained_in_step(config: Config) -> tuple[Asked, ...]:
+def trained_in_step(config: Config) -> tuple[RoleLoad, ...]:
     """List the groups that a step trains on, by role."""
     generator, solver = config.generator, config.solver
-    groups = [Asked(solver.prompts, solver.responses_per_prompt, solver.max_prompt_tokens, solver.max_tokens)]
+    groups = [RoleLoad(solver.prompts, solver.responses_per_prompt, solver.max_prompt_tokens, solver.max_tokens)]
     if config.curriculum.name in ("evoenv", "r-zero"):
         groups.append(
-            Asked(
+            RoleLoad(
                 generator.prompts,
                 generator.candidates_per_prompt,
                 generator.max_prompt_tokens,

@@ -22,7 +22,7 @@ from evoenv.records import (
     Score,
     ValidationReport,
 )
-from evoenv.store.store import Asked, EnvironmentRecord, Purpose, Store
+from evoenv.store.store import EnvironmentRecord, Purpose, RequestRecord, Store
 from evoenv.validation.codes import CODES, finding
 
 SOURCE = '''
@@ -56,7 +56,7 @@ def add_candidate(store: Store, step: int, index: int, *, source: str | None, re
     """One candidate with its request and sample; its id."""
     group, index = divmod(index, 16)
     request = Request(str(GeneratorRequestId(step, group)), "generator", (Message("user", "write"),), count=16)
-    store.add_requests(step, [Asked(request, "generate")])
+    store.add_requests(step, [RequestRecord(request, "generate")])
     store.add_sample(step, Sample(request.id, index, response))
     candidate = Candidate(step, group, index, response, source, **options)  # type: ignore[arg-type]
     store.add_candidates([candidate])
@@ -136,7 +136,7 @@ def _large_step(
 def solve(store: Store, step: int, number: int, environment: str, rng: random.Random) -> None:
     """One solver group of two responses on an environment."""
     request = Request(f"s{step:05d}.solve.{number:04d}", "solver", (Message("user", "How many?"),), count=2)
-    store.add_requests(step, [Asked(request, "solve", environment, 1, 1)])
+    store.add_requests(step, [RequestRecord(request, "solve", environment, 1, 1)])
     for index in range(2):
         store.add_sample(step, Sample(request.id, index, f"<answer>{index}</answer>"))
     store.add_scores(step, {(request.id, 0): Score(1.0), (request.id, 1): Score(float(rng.random() < 0.5))})
@@ -190,7 +190,7 @@ def hostile_run(directory: Path) -> None:
 
 def _say(store: Store, request: str, purpose: Purpose, subject: str, text: str) -> None:
     asked = Request(request, "solver", (Message("user", text),))
-    store.add_requests(1, [Asked(asked, purpose, subject, 1, 1)])
+    store.add_requests(1, [RequestRecord(asked, purpose, subject, 1, 1)])
     store.add_sample(1, Sample(request, 0, text))
     if purpose != "review":
         store.add_scores(1, {(request, 0): Score(0.0, False, text)})

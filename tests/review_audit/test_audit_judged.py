@@ -23,7 +23,7 @@ from evoenv.review_audit.journal import Mechanical, VerdictLedger
 from evoenv.review_audit.judge import candidates_at_top, labels_from, majority
 from evoenv.review_audit.labels import Labelled, LabelledSet
 from evoenv.review_audit.tables import summarise
-from evoenv.store.store import Asked, Store
+from evoenv.store.store import RequestRecord, Store
 
 Verdict = Literal["accept", "reject", "unparseable"]
 SERVER = Path(__file__).parents[1] / "cli" / "synth_server.py"
@@ -49,7 +49,7 @@ def write_run(directory: Path, *, reviewed: bool = True) -> Path:
     ]
     with Store.create(directory, to_mapping(load_config()), {"evoenv": "0.1.0"}) as store:
         request = Request(str(GeneratorRequestId(1, 0)), "generator", (Message("user", "write"),), count=8)
-        store.add_requests(1, [Asked(request, "generate")])
+        store.add_requests(1, [RequestRecord(request, "generate")])
         reviews = {}
         for index, (text, layer, given) in enumerate(candidates):
             store.add_sample(1, Sample(request.id, index, ""))

@@ -10,7 +10,7 @@ from evoenv.corpus import FAULTS, Author, break_program
 from evoenv.errors import InputError
 from evoenv.records import Candidate, Message, Request, Sample
 from evoenv.review_audit.labels import read_set
-from evoenv.store.store import Asked, Store
+from evoenv.store.store import RequestRecord, Store
 
 TOML = """
 [[environment]]
@@ -134,7 +134,7 @@ def run_with(directory: Path, sources: list[str | None]) -> str:
     """A run of one finished step whose candidates are these."""
     request = Request("s00001.g000", "generator", (Message("user", "write"),), count=len(sources))
     with Store.create(directory, to_mapping(load_config()), {}) as store:
-        store.add_requests(1, [Asked(request, "generate")])
+        store.add_requests(1, [RequestRecord(request, "generate")])
         for index, source in enumerate(sources):
             store.add_sample(1, Sample(request.id, index, source or "nothing"))
             store.add_candidates([Candidate(1, 0, index, source or "nothing", source)])

@@ -30,14 +30,14 @@ from evoenv.runs.environments import Lineage, Oracle, PoolStep, Use
 from evoenv.runs.funnel import NO_FUNNEL
 from evoenv.runs.view import RunView
 from evoenv.store.schema import SCHEMA_VERSION
-from evoenv.store.store import Asked, EnvironmentRecord, Purpose, Store
+from evoenv.store.store import EnvironmentRecord, Purpose, RequestRecord, Store
 from evoenv.validation.codes import finding
 
 
 def ask(store: Store, step: int, request_id: str, purpose: Purpose, subject: str, *texts: str, count: int = 0) -> None:
     """Add a request for `count` samples (as many as there are texts by default), so far answered by `texts`."""
     request = Request(request_id, "solver", (Message("user", f"About {subject}"),), count=count or len(texts))
-    store.add_requests(step, [Asked(request, purpose, subject, 7, 2)])
+    store.add_requests(step, [RequestRecord(request, purpose, subject, 7, 2)])
     for index, text in enumerate(texts):
         store.add_sample(step, Sample(request_id, index, text))
 

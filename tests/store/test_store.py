@@ -38,7 +38,7 @@ from evoenv.records import (
 from evoenv.store.database import Database
 from evoenv.store.packing import pack_rollout, pack_text, unpack_rollout, unpack_text
 from evoenv.store.schema import MIGRATIONS, SCHEMA_VERSION
-from evoenv.store.store import Asked, EnvironmentRecord, Store
+from evoenv.store.store import EnvironmentRecord, RequestRecord, Store
 from tests.effort import calls
 
 
@@ -74,7 +74,7 @@ def test_texts_come_back_as_they_were(text):
 
 @pytest.mark.parametrize("text", ["", "short", "\ud800 lone", "nul \x00", "long " * 1000])
 def test_awkward_texts_come_back_from_the_database_too(store, text):
-    store.add_requests(1, [Asked(request(), "generate")])
+    store.add_requests(1, [RequestRecord(request(), "generate")])
     store.add_sample(1, sample(text=text))
     assert store.samples(1, "generate")["r1", 0].text == text
 
@@ -111,7 +111,11 @@ def test_everything_about_a_candidate_comes_back(tmp_path):
     directory = tmp_path / "run"
     with Store.create(directory, {}, {}) as store:
         store.add_requests(
-            1, [Asked(request(REQUEST), "generate"), Asked(request(f"{first}.review"), "review", subject=first)]
+            1,
+            [
+                RequestRecord(request(REQUEST), "generate"),
+                RequestRecord(request(f"{first}.review"), "review", subject=first),
+            ],
         )
         store.add_sample(1, sample(REQUEST))
         store.add_sample(1, sample(REQUEST, 1, "no code"))
@@ -150,8 +154,8 @@ def test_everything_about_a_candidate_comes_back(tmp_path):
 
 
 def test_writing_the_same_sample_or_report_again_changes_nothing(store):
-    store.add_requests(1, [Asked(request(), "generate")])
-    store.add_requests(1, [Asked(request(), "generate")])
+    store.add_requests(1, [RequestRecord(request(), "generate")])
+    store.add_requests(1, [RequestRecord(request(), "generate")])
     store.add_sample(1, sample(text="first"))
     store.add_sample(1, sample(text="second"))
     assert store.samples(1, "generate")["r1", 0].text == "first"
@@ -161,7 +165,7 @@ def test_writing_the_same_sample_or_report_again_changes_nothing(store):
 
 
 def test_dropped_rollouts_leave_the_texts(store):
-    store.add_requests(1, [Asked(request(), "generate")])
+    store.add_requests(1, [RequestRecord(request(), "generate")])
     store.add_sample(1, sample())
     store.drop_rollouts(1)
     assert store.samples(1, "generate") == {("r1", 0): Sample("r1", 0, "hello", "length", tokens=3, version=4)}
@@ -370,7 +374,7 @@ def test_a_full_disk_is_said_clearly_and_leaves_the_run_readable(store):
 
     def fill_the_disk():
         with store.stage(1, "generated"):
-            store.add_requests(1, [Asked(request(), "generate")])
+            store.add_requests(1, [RequestRecord(request(), "generate")])
             for number in range(100):
                 store.add_sample(1, sample(index=number, text=os.urandom(4000).hex()))
 
@@ -394,7 +398,7 @@ def test_a_damaged_database_is_said_clearly(tmp_path):
 
 def test_damage_in_the_middle_is_said_clearly_when_it_is_met(tmp_path):
     with Store.create(tmp_path, {}, {}) as store:
-        store.add_requests(1, [Asked(request(), "generate")])
+        store.add_requests(1, [RequestRecord(request(), "generate")])
         for number in range(200):
             store.add_sample(1, sample(index=number, text=os.urandom(1000).hex()))
     path = tmp_path / "run.sqlite"
@@ -421,7 +425,7 @@ def fill(directory, steps):
     with Store.create(directory, {}, {}) as store, store.transaction():
         for step in range(1, steps + 1):
             requests = [request(str(GeneratorRequestId(step, group)), 8) for group in range(16)]
-            store.add_requests(step, [Asked(item, "generate") for item in requests])
+            store.add_requests(step, [RequestRecord(item, "generate") for item in requests])
             for group in range(16):
                 for index in range(8):
                     number = step * 128 + group * 8 + index

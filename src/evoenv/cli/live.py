@@ -201,7 +201,7 @@ class LiveView(Watch):
     def __init__(self, store: Store, config: Config, command: str, screen: Console, **options: Any) -> None:
         super().__init__(store, config, command, **options)
         self.meter: Callable[[], Meter] = lambda: NO_METER
-        """Asked at every drawing."""
+        """Called at every drawing."""
         self._traffic: Callable[[], Traffic] | None = None
         self._screen = screen
         self._live = Live(console=screen, get_renderable=self._draw, refresh_per_second=4, transient=False)

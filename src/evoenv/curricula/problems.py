@@ -17,7 +17,7 @@ from evoenv.prompts.solver import solver_messages
 from evoenv.records import Request, Score, derive_seed
 from evoenv.stages.context import Run
 from evoenv.stages.sampling import ask, prompt_tokens
-from evoenv.store.store import Asked
+from evoenv.store.store import RequestRecord
 
 SameAnswer: TypeAlias = Callable[[str, str], bool]
 """Tells whether an answer that was given is the expected one: (given, expected). Called on several threads."""
@@ -70,7 +70,7 @@ def answer_problems(run: Run, step: int, problems: Mapping[int, TrainingProblem]
     again after a stop, only what is missing is sampled.
     """
     config = run.config.solver
-    asked: list[Asked] = []
+    asked: list[RequestRecord] = []
     answers: dict[str, str] = {}
     for index, problem in problems.items():
         messages = solver_messages(problem.text)
@@ -87,7 +87,7 @@ def answer_problems(run: Run, step: int, problems: Mapping[int, TrainingProblem]
             seed=derive_seed(run.seed, "solver", step, index),
             trains=run.training,
         )
-        asked.append(Asked(request, "solve", subject=problem.id))
+        asked.append(RequestRecord(request, "solve", subject=problem.id))
         answers[request.id] = problem.answer
     samples = list(ask(run, step, "solved", asked))
     known = run.store.scores(step, "solve")

@@ -33,7 +33,7 @@ from evoenv.stages.context import Run
 from evoenv.stages.groups import generator_groups, solver_groups
 from evoenv.stages.sampling import ask, prompt_tokens
 from evoenv.stages.solving import solver_metrics
-from evoenv.store.store import Asked, SampleKey, Store
+from evoenv.store.store import RequestRecord, SampleKey, Store
 
 ADMITTED, MALFORMED, TOO_HARD, TOO_EASY = "admitted", "malformed", "too-hard", "too-easy"
 ACCURACY_SHARE, FORMAT_SHARE = 0.9, 0.1
@@ -87,7 +87,7 @@ def challenge(run: Run, step: int) -> list[Question]:
             )
             for group in range(config.prompts)
         ]
-        for sample in ask(run, step, "generated", [Asked(request, "generate") for request in requests]):
+        for sample in ask(run, step, "generated", [RequestRecord(request, "generate") for request in requests]):
             run.store.add_questions([question_of(sample)])
         with run.store.stage(step, "generated"):
             run.store.add_metrics(step, {"time/generate": time.perf_counter() - began})
@@ -120,7 +120,7 @@ def vote(run: Run, step: int, texts: Mapping[str, str | None]) -> dict[str, Vote
     return run.store.votes(step)
 
 
-def _vote_request(run: Run, question_id: str, text: str | None) -> list[Asked]:
+def _vote_request(run: Run, question_id: str, text: str | None) -> list[RequestRecord]:
     """Make the request for votes on a question; none if there is no question, or if it is too long to be asked."""
     config = run.config.solver
     if text is None or prompt_tokens(run, solver_messages(text)) > config.max_prompt_tokens:
@@ -135,7 +135,7 @@ def _vote_request(run: Run, question_id: str, text: str | None) -> list[Asked]:
         max_tokens=config.max_tokens,
         seed=derive_seed(run.seed, "vote", question_id),
     )
-    return [Asked(request, "calibrate", subject=question_id)]
+    return [RequestRecord(request, "calibrate", subject=question_id)]
 
 
 def count_votes(answers: Sequence[str | None]) -> Vote:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -98,25 +99,71 @@ def check_instances(name: str, difficulties: Sequence[int], instances: int) -> N
         )
 
 
-class OpenEnvironments:
+@dataclass(frozen=True, slots=True)
+class ScoredInstance:
+    """The instance behind a problem, and how to open the environment that scores it."""
+
+    source: str
+    seed: int
+    difficulty: int
+    options: dict[str, Any]
+    """What the sandbox's `open` is given beside the source."""
+
+
+class ScoredByEnvironments(ABC):
+    """A suite at work whose problems are instances of environments, which score the answers themselves."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._workers = WorkerPool(sandbox)
+        self.problems: list[Problem] = []
+        self.bad: list[BadProblem] = []
+        try:
+            self._pose(sandbox)
+        except BaseException:
+            self._workers.close()
+            raise
+
+    @abstractmethod
+    def _pose(self, sandbox: Sandbox) -> None:
+        """Fill `problems`, and `bad` with those that cannot be posed."""
+
+    @abstractmethod
+    def _instance_of(self, problem: Problem) -> ScoredInstance:
+        """Find the instance behind a problem."""
+
+    def grade(self, problem: Problem, response: str) -> Verdict:
+        answer = extract_answer(response)
+        if answer is None:
+            return Verdict(0.0, format_ok=False)
+        instance = self._instance_of(problem)
+        item = (instance.seed, instance.difficulty, answer)
+        (score,) = self._workers.score(instance.source, [item], **instance.options)
+        return Verdict(score.value, answer=answer, failure=score.failure)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._workers.close()
+
+
+class OpenEnvironments(ScoredByEnvironments):
     """The suite's instances, generated in the sandbox; those that died are kept with the reason."""
 
     def __init__(self, suite: EnvironmentSuite, sandbox: Sandbox) -> None:
         self._suite = suite
         self._environments = {environment.id: environment for environment in suite.environments}
-        self._workers = WorkerPool(sandbox)
-        self.problems: list[Problem] = []
-        self.bad: list[BadProblem] = []
-        try:
-            with ThreadPoolExecutor(sandbox.workers, thread_name_prefix="evoenv-evaluation") as threads:
-                for posed, failed in threads.map(self._pose, suite.environments):
-                    self.problems += posed
-                    self.bad += failed
-        except BaseException:
-            self._workers.close()
-            raise
+        super().__init__(sandbox)
 
-    def _pose(self, environment: SuiteEnvironment) -> tuple[list[Problem], list[BadProblem]]:
+    def _pose(self, sandbox: Sandbox) -> None:
+        with ThreadPoolExecutor(sandbox.workers, thread_name_prefix="evoenv-evaluation") as threads:
+            for posed, failed in threads.map(self._pose_one, self._suite.environments):
+                self.problems += posed
+                self.bad += failed
+
+    def _pose_one(self, environment: SuiteEnvironment) -> tuple[list[Problem], list[BadProblem]]:
         posed: list[Problem] = []
         failed: list[BadProblem] = []
         with self._workers.worker(environment.source, **_options(environment)) as worker:
@@ -131,22 +178,9 @@ class OpenEnvironments:
                         posed.append(_problem(name, environment.id, instance))
         return posed, failed
 
-    def grade(self, problem: Problem, response: str) -> Verdict:
-        answer = extract_answer(response)
-        if answer is None:
-            return Verdict(0.0, format_ok=False)
-        environment = self._environments[problem.group]
-        item = (int(problem.facts["seed"]), int(problem.facts["difficulty"]), answer)
-        (score,) = self._workers.score(environment.source, [item], **_options(environment))
-        return Verdict(score.value, answer=answer, failure=score.failure)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._workers.close()
+    def _instance_of(self, problem: Problem) -> ScoredInstance:
+        environment, facts = self._environments[problem.group], problem.facts
+        return ScoredInstance(environment.source, int(facts["seed"]), int(facts["difficulty"]), _options(environment))
 
 
 def _problem(name: str, environment: str, instance: Instance) -> Problem:

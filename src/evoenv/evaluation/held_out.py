@@ -11,18 +11,15 @@ import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from evoenv.environment.answers import extract_answer
 from evoenv.environment.files import imported_modules
 from evoenv.environment.held_out import CLASS_SUFFIX, HeldOutInstance, class_names, find_environments, read_held_out
 from evoenv.environment.sets import read_file
 from evoenv.errors import InputError
-from evoenv.evaluation.environments import SuiteEnvironment
-from evoenv.evaluation.suite import BadProblem, Problem, Verdict
+from evoenv.evaluation.environments import ScoredByEnvironments, ScoredInstance, SuiteEnvironment
+from evoenv.evaluation.suite import BadProblem, Problem
 from evoenv.prompts.solver import SOLVER_PROMPT, solver_messages
-from evoenv.sandbox.pool import WorkerPool
 
 if TYPE_CHECKING:
     from evoenv.sandbox.host import Sandbox
@@ -110,23 +107,16 @@ def held_out_suite(text: str, checkout: Path, *, seed: int = 0, limit: int | Non
     return suite
 
 
-class OpenHeldOut:
+class OpenHeldOut(ScoredByEnvironments):
     """The suite at work; an environment that does not load takes its instances out, with the reason."""
 
     def __init__(self, suite: HeldOutSuite, sandbox: Sandbox) -> None:
         self._suite = suite
-        self._workers = WorkerPool(sandbox)
         self._sources: dict[str, str] = {}
         self._parameters: dict[str, list[dict[str, Any]]] = {}
-        self.problems: list[Problem] = []
-        self.bad: list[BadProblem] = []
-        try:
-            self._pose()
-        except BaseException:
-            self._workers.close()
-            raise
+        super().__init__(sandbox)
 
-    def _pose(self) -> None:
+    def _pose(self, sandbox: Sandbox) -> None:
         by_name: dict[str, list[tuple[int, HeldOutInstance]]] = {}
         for number, instance in enumerate(self._suite.instances):
             by_name.setdefault(instance.environment, []).append((number, instance))
@@ -150,22 +140,9 @@ class OpenHeldOut:
     def _options(self, name: str) -> dict[str, Any]:
         return {"parameters": self._parameters[name]}
 
-    def grade(self, problem: Problem, response: str) -> Verdict:
-        answer = extract_answer(response)
-        if answer is None:
-            return Verdict(0.0, format_ok=False)
-        item = (int(problem.facts["seed"]), int(problem.facts["level"]), answer)
-        name = str(problem.facts["environment"])
-        (score,) = self._workers.score(self._sources[name], [item], **self._options(name))
-        return Verdict(score.value, answer=answer, failure=score.failure)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._workers.close()
+    def _instance_of(self, problem: Problem) -> ScoredInstance:
+        name, facts = str(problem.facts["environment"]), problem.facts
+        return ScoredInstance(self._sources[name], int(facts["seed"]), int(facts["level"]), self._options(name))
 
 
 def _given(source: str, own: str) -> str:

@@ -37,7 +37,7 @@ from evoenv.stages.recomputing import Recomputing, prepare_recomputing, program_
 from evoenv.stages.reviewing import fitting_review, review_instances, review_probes
 from evoenv.stages.sampling import ask, prompt_tokens
 from evoenv.stages.synthesis import Proposed
-from evoenv.store.store import Asked, SampleKey
+from evoenv.store.store import RequestRecord, SampleKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def _prepare(run: Run, step: int, candidate: Candidate) -> _Case:
     )
 
 
-def _review_request(run: Run, case: _Case) -> list[Asked]:
+def _review_request(run: Run, case: _Case) -> list[RequestRecord]:
     config = run.config.review
     messages = _fitting_review(run, case) if config.reads else None
     if messages is None:
@@ -146,7 +146,7 @@ def _review_request(run: Run, case: _Case) -> list[Asked]:
         max_tokens=config.max_tokens,
         seed=derive_seed(run.seed, "review", str(case.id)),
     )
-    return [Asked(request, "review", subject=str(case.id))]
+    return [RequestRecord(request, "review", subject=str(case.id))]
 
 
 def _fitting_review(run: Run, case: _Case) -> tuple[Message, ...] | None:
@@ -159,7 +159,7 @@ def _fitting_review(run: Run, case: _Case) -> tuple[Message, ...] | None:
     )
 
 
-def _recompute_request(run: Run, case: _Case) -> list[Asked]:
+def _recompute_request(run: Run, case: _Case) -> list[RequestRecord]:
     """Ask for programs; a prompt that is too long is not asked, and the candidate stays unconfirmed."""
     config = run.config.review
     if case.recomputing is None:
@@ -168,7 +168,7 @@ def _recompute_request(run: Run, case: _Case) -> list[Asked]:
     request = case.recomputing.request(str(case.id.recompute), config, seed)
     if prompt_tokens(run, request.messages) > config.max_prompt_tokens:
         return []
-    return [Asked(request, "recompute", subject=str(case.id))]
+    return [RequestRecord(request, "recompute", subject=str(case.id))]
 
 
 def fits_solver(run: Run, instance: Instance | None) -> bool:
@@ -178,11 +178,11 @@ def fits_solver(run: Run, instance: Instance | None) -> bool:
     return prompt_tokens(run, solver_messages(instance.prompt)) <= run.config.solver.max_prompt_tokens
 
 
-def _calibration_requests(run: Run, case: _Case) -> list[Asked]:
+def _calibration_requests(run: Run, case: _Case) -> list[RequestRecord]:
     """Ask for one response per instance; one that could not be made, or is too long to be shown, scores 0 unasked."""
     config = run.config.solver
     return [
-        Asked(
+        RequestRecord(
             Request(
                 id=str(case.id.calibration(index)),
                 role="solver",

@@ -16,19 +16,19 @@ from evoenv.prompts.repair import repair_messages
 from evoenv.records import Candidate, Message, Request, ValidationReport, derive_seed
 from evoenv.stages.context import Run
 from evoenv.stages.sampling import prompt_tokens
-from evoenv.store.store import Asked
+from evoenv.store.store import RequestRecord
 
 
 def repair_requests(
     run: Run, failed: Sequence[tuple[Candidate, ValidationReport]], cut_off: Collection[str]
-) -> tuple[list[Asked], dict[str, tuple[str, ...]]]:
+) -> tuple[list[RequestRecord], dict[str, tuple[str, ...]]]:
     """Ask the author of each failed candidate to mend it; return with the requests the parents of their candidates.
 
     `cut_off`: ids of the candidates that ended at the token limit. What does not fit the prompt's limit even without
     examples is not asked for.
     """
     config = run.config.generator
-    asked: list[Asked] = []
+    asked: list[RequestRecord] = []
     parents: dict[str, tuple[str, ...]] = {}
     for candidate, report in failed:
         messages = _fitting_messages(run, candidate, report, cut_off=candidate.id in cut_off)
@@ -43,7 +43,7 @@ def repair_requests(
             max_tokens=config.max_tokens,
             seed=derive_seed(run.seed, "repair", candidate.id),
         )
-        asked.append(Asked(request, "repair", subject=candidate.id))
+        asked.append(RequestRecord(request, "repair", subject=candidate.id))
         parents[request.id] = candidate.parents
     return asked, parents
 

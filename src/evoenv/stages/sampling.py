@@ -15,7 +15,7 @@ from evoenv.ports import CountsTokens, Policy, Spends
 from evoenv.prompts.generator import CHARS_PER_TOKEN
 from evoenv.records import Message, Sample
 from evoenv.stages.context import Run
-from evoenv.store.store import Asked, Purpose, Stage
+from evoenv.store.store import Purpose, RequestRecord, Stage
 
 ADVICE = "resume the run: what was given is kept"
 SPENDING = "spending"
@@ -40,7 +40,7 @@ def tokens_for(policy: Policy, messages: Sequence[Message]) -> int:
     return 1 + sum(len(message.content.encode("utf-8", "replace")) for message in messages) // CHARS_PER_TOKEN
 
 
-def ask(run: Run, step: int, stage: Stage, asked: Sequence[Asked]) -> Iterator[Sample]:
+def ask(run: Run, step: int, stage: Stage, asked: Sequence[RequestRecord]) -> Iterator[Sample]:
     """Yield every sample of every request: first those that were kept before a stop, then the rest as they finish."""
     if not asked:
         return

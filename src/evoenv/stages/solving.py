@@ -16,7 +16,7 @@ from evoenv.stages.context import Run
 from evoenv.stages.groups import solver_groups
 from evoenv.stages.judgement import fits_solver, score_responses
 from evoenv.stages.sampling import ask
-from evoenv.store.store import Asked, SampleKey, Store
+from evoenv.store.store import RequestRecord, SampleKey, Store
 
 ATTEMPTS = 4
 """A rare seed may break an admitted environment; the draw then takes another instance of it."""
@@ -82,7 +82,7 @@ def _instances(run: Run, step: int, draws: Sequence[Draw]) -> dict[int, Instance
     return dict(sorted(instances.items()))
 
 
-def _request(run: Run, step: int, index: int, drawn: Draw, instance: Instance) -> Asked:
+def _request(run: Run, step: int, index: int, drawn: Draw, instance: Instance) -> RequestRecord:
     config = run.config.solver
     request = Request(
         id=str(SolverRequestId(step, index)),
@@ -95,10 +95,10 @@ def _request(run: Run, step: int, index: int, drawn: Draw, instance: Instance) -
         seed=derive_seed(run.seed, "solver", step, index),
         trains=run.training,
     )
-    return Asked(request, "solve", drawn.environment_id, instance.seed, instance.difficulty)
+    return RequestRecord(request, "solve", drawn.environment_id, instance.seed, instance.difficulty)
 
 
-def _score(run: Run, step: int, asked: Sequence[Asked], said: Mapping[SampleKey, Sample]) -> None:
+def _score(run: Run, step: int, asked: Sequence[RequestRecord], said: Mapping[SampleKey, Sample]) -> None:
     """Score what is not scored yet, one environment per thread."""
     known = run.store.scores(step, "solve")
     work: dict[str, dict[SampleKey, tuple[int, int, str]]] = {}

@@ -18,7 +18,7 @@ from evoenv.records import Candidate, Message, Request, Sample, ValidationReport
 from evoenv.stages.context import Run
 from evoenv.stages.repairs import repair_requests
 from evoenv.stages.sampling import ask, prompt_tokens
-from evoenv.store.store import Asked, Stage
+from evoenv.store.store import RequestRecord, Stage
 from evoenv.validation.codes import finding
 from evoenv.validation.validate import validate
 
@@ -66,7 +66,7 @@ def _collect_candidates(
     run: Run,
     step: int,
     stage: Stage,
-    asked: Sequence[Asked],
+    asked: Sequence[RequestRecord],
     parents: Mapping[str, tuple[str, ...]],
     validation: _Validation,
 ) -> set[str]:
@@ -99,12 +99,12 @@ def _repair(run: Run, step: int, cut_off: set[str], validation: _Validation) -> 
         latest = [item for item in repairs if item.source != known[mended[item.id]].source]
 
 
-def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked], dict[str, tuple[str, ...]]]:
+def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[RequestRecord], dict[str, tuple[str, ...]]]:
     """Build one request per generator prompt; return with them the parents of their candidates."""
     config = run.config.generator
     examples = pool.few_shot
     vectors = run.cache.joint_vectors(examples)
-    asked: list[Asked] = []
+    asked: list[RequestRecord] = []
     parents: dict[str, tuple[str, ...]] = {}
     sizes = group_sizes(run.config, run.store.count_candidates(before_step=step))
     seeds = [derive_seed(run.seed, "few-shot", step, group) for group in range(len(sizes))]
@@ -129,7 +129,7 @@ def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Asked
             seed=derive_seed(run.seed, "generator", step, group),
             trains=run.training,
         )
-        asked.append(Asked(request, "generate"))
+        asked.append(RequestRecord(request, "generate"))
         parents[request.id] = example_ids
     return asked, parents
 

@@ -36,8 +36,8 @@ SampleKey: TypeAlias = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A request as it is remembered: what for, about which candidate or environment, at which instance."""
+class RequestRecord:
+    """A request as the store keeps it: what for, about which candidate or environment, at which instance."""
 
     request: Request
     purpose: Purpose
@@ -276,7 +276,7 @@ class Journal:
 
     # ----------------------------------------------------------------- requests and samples
 
-    def add_requests(self, step: int, asked: Iterable[Asked]) -> None:
+    def add_requests(self, step: int, asked: Iterable[RequestRecord]) -> None:
         """Remember what is asked; asking the same again after a kill changes nothing."""
         with self._database.transaction():
             self._database.execute_many(

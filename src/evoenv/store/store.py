@@ -12,11 +12,11 @@ import numpy as np
 
 from evoenv.admission.novelty import Matrix, NoveltyCache
 from evoenv.pool.state import Difficulty, Member, PoolState
-from evoenv.store.journal import STAGES, Asked, Purpose, SampleKey, Stage
+from evoenv.store.journal import STAGES, Purpose, RequestRecord, SampleKey, Stage
 from evoenv.store.packing import pack_text, pack_vector, unpack_text, unpack_vector
 from evoenv.store.proposals import Proposals
 
-__all__ = ["STAGES", "Asked", "EnvironmentRecord", "HeldOutAccuracy", "Purpose", "SampleKey", "Stage", "Store"]
+__all__ = ["STAGES", "EnvironmentRecord", "HeldOutAccuracy", "Purpose", "RequestRecord", "SampleKey", "Stage", "Store"]
 
 
 @dataclass(frozen=True, slots=True)
