@@ -36,17 +36,17 @@ def validate(
     the report; an InputError is raised for a file that cannot be read.
     """
     if isinstance(environment, Path):
-        candidate = read_candidate(environment, controller=None, has_parameters=parameters is not None)
+        file = read_environment_file(environment, controller=None, has_parameters=parameters is not None)
     else:
-        candidate = Candidate(Path("<source>"), environment)
-    if candidate.problem is not None:
-        return candidate.problem
+        file = EnvironmentFile(Path("<source>"), environment)
+    if file.problem is not None:
+        return file.problem
     opened = nullcontext(sandbox) if sandbox else open_sandbox(modules=modules, allow_degraded=allow_degraded)
     with opened as walls:
         return validate_source(
-            candidate.source,
+            file.source,
             walls,
-            controller=candidate.controller,
+            controller=file.controller,
             parameters=parameters,
             allowed_imports=(*DEFAULT_IMPORTS, *modules),
         )
@@ -56,7 +56,7 @@ def validate(
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class EnvironmentFile:
     """A file that is to be validated, as it was read."""
 
     path: Path
@@ -66,16 +66,16 @@ class Candidate:
     """The verdict on a file that holds no source at all."""
 
 
-def read_candidate(path: Path, controller: str | None, *, has_parameters: bool) -> Candidate:
+def read_environment_file(path: Path, controller: str | None, *, has_parameters: bool) -> EnvironmentFile:
     """Read an environment file, with the parameter controller that lies beside it if none is given."""
     source, problem = read_source(path)
     if controller is None and not has_parameters:
         controller = read_controller(find_controller(path))
-    return Candidate(path, source, controller, ValidationReport(0, (problem,)) if problem is not None else None)
+    return EnvironmentFile(path, source, controller, ValidationReport(0, (problem,)) if problem is not None else None)
 
 
 def validate_files(
-    candidates: Sequence[Candidate],
+    files: Sequence[EnvironmentFile],
     *,
     parameters: Parameters | None = None,
     workers: int | None = None,
@@ -85,17 +85,17 @@ def validate_files(
     """Validate files at once, on all cores or on `workers`; reports in order. `progress` is told how
     many of how many are done."""
 
-    def work(candidate: Candidate, sandbox: Sandbox) -> ValidationReport:
-        if candidate.problem is not None:
-            return candidate.problem
-        return validate_source(candidate.source, sandbox, controller=candidate.controller, parameters=parameters)
+    def work(file: EnvironmentFile, sandbox: Sandbox) -> ValidationReport:
+        if file.problem is not None:
+            return file.problem
+        return validate_source(file.source, sandbox, controller=file.controller, parameters=parameters)
 
-    count = min(workers or os.cpu_count() or 1, len(candidates))
+    count = min(workers or os.cpu_count() or 1, len(files))
     with open_sandbox(allow_degraded=allow_degraded) as sandbox, ThreadPoolExecutor(count) as threads:
-        futures = [threads.submit(work, candidate, sandbox) for candidate in candidates]
+        futures = [threads.submit(work, file, sandbox) for file in files]
         for done, _ in enumerate(as_completed(futures), 1):
             if progress is not None:
-                progress(done, len(candidates))
+                progress(done, len(files))
         return [future.result() for future in futures]
 
 

@@ -7,7 +7,15 @@ import re
 from pathlib import Path
 
 from evoenv.assembly import open_sandbox
-from evoenv.cli.common import console, print_json, progress_bar, visible
+from evoenv.cli.common import (
+    add_allow_degraded,
+    add_allow_module,
+    add_json_option,
+    console,
+    print_json,
+    progress_bar,
+    visible,
+)
 from evoenv.errors import InputError
 from evoenv.exchange.checking import allowed_modules
 from evoenv.suite_audit.page import summary, write_pages
@@ -22,20 +30,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("suite", metavar="SUITE", help=EXPECTED)
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="where to (default: audit-NAME)")
-    parser.add_argument(
-        "--allow-module",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="let environments import this module too (trusted code only); may be repeated",
-    )
+    add_allow_module(parser)
     parser.add_argument("--jobs", type=int, metavar="N", help="sets judged at once (default: all cores)")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument(
-        "--allow-degraded",
-        action="store_true",
-        help="run even if the kernel's isolation is incomplete (trusted code only)",
-    )
+    add_json_option(parser)
+    add_allow_degraded(parser)
     parser.set_defaults(run=run)
 
 

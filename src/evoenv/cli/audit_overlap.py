@@ -11,7 +11,15 @@ from rich.table import Table
 from rich.text import Text
 
 from evoenv.assembly import open_embedder
-from evoenv.cli.common import console, parse_levels, print_json, progress_bar, visible
+from evoenv.cli.common import (
+    add_allow_degraded,
+    add_json_option,
+    console,
+    parse_levels,
+    print_json,
+    progress_bar,
+    visible,
+)
 from evoenv.config import load_config
 from evoenv.durable import write_bytes
 from evoenv.environment.sets import RunPool, parse_set
@@ -51,12 +59,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="of a file, the first N problems")
     parser.add_argument("--seed", type=int, default=0, help="of the instances (0)")
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help=f"where to write (RUN/{FOLDER})")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument(
-        "--allow-degraded",
-        action="store_true",
-        help="run even if the kernel's isolation is incomplete (trusted code only)",
-    )
+    add_json_option(parser)
+    add_allow_degraded(parser)
     parser.set_defaults(run=run)
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from evoenv.assembly import require_packages
 from evoenv.cli import driving
-from evoenv.cli.common import console, print_json, visible
+from evoenv.cli.common import add_allow_degraded, add_json_option, console, print_json, visible
 from evoenv.cli.eval_view import ProgressBar
 from evoenv.config import Config
 from evoenv.environment.sets import RunPool, parse_set
@@ -74,11 +74,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="of the draw, of instances and of reviews (0)")
     parser.add_argument("--results", type=Path, metavar="FILE", help="where verdicts are kept, and continued from")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument(
-        "--allow-degraded", action="store_true",
-        help="run even if the kernel's isolation is incomplete (trusted code only)",
-    )  # fmt: skip
+    add_json_option(parser)
+    add_allow_degraded(parser)
     parser.set_defaults(run=run)
 
 

@@ -97,16 +97,34 @@ def nesting(value: Any) -> int:
     return depth
 
 
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def add_allow_module(parser: argparse.ArgumentParser, who: str = "environments") -> None:
+    parser.add_argument(
+        "--allow-module",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"let {who} import this module too (trusted code only); may be repeated",
+    )
+
+
+def add_allow_degraded(parser: argparse.ArgumentParser, trusted: str = "code") -> None:
+    parser.add_argument(
+        "--allow-degraded",
+        action="store_true",
+        help=f"run even if the kernel's isolation is incomplete (trusted {trusted} only)",
+    )
+
+
 def add_environment_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--controller", type=Path, metavar="FILE", help="RLVE-Gym parameter controller of the environment"
     )
     parser.add_argument("--parameters", metavar="JSON", help="knobs of an RLVE-Gym environment: one dict per level")
-    parser.add_argument(
-        "--allow-degraded",
-        action="store_true",
-        help="run even if the kernel's isolation is incomplete (trusted code only)",
-    )
+    add_allow_degraded(parser)
 
 
 @contextmanager

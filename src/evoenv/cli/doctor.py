@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from evoenv.cli.common import console, parse_levels, print_json
+from evoenv.cli.common import add_json_option, console, parse_levels, print_json
 from evoenv.cli.engine_check import try_engine
 from evoenv.diagnosis import examine, examine_memory
 from evoenv.errors import InputError
@@ -20,7 +20,7 @@ from evoenv.settings import run_config
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = __doc__
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_json_option(parser)
     parser.add_argument(
         "--preset", metavar="P", help=f"also what it needs of each device's memory: {', '.join(preset_names())}"
     )

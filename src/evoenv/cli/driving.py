@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from evoenv.api import RunResult
+from evoenv.cli.common import add_allow_degraded
 from evoenv.cli.live import LiveView
 from evoenv.cli.watching import PlainView, Watch
 from evoenv.config import Config
@@ -48,11 +49,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--help-config", action="store_true", help="print every setting with its value and meaning, as TOML"
     )
-    parser.add_argument(
-        "--allow-degraded",
-        action="store_true",
-        help="run even if the kernel's isolation is incomplete (trusted models only)",
-    )
+    add_allow_degraded(parser, trusted="models")
 
 
 def preset_of(arguments: argparse.Namespace, default: str | None = None) -> str | None:

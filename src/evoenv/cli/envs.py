@@ -10,7 +10,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from evoenv.cli.common import console, print_json, visible
+from evoenv.cli.common import add_json_option, console, print_json, visible
 from evoenv.environment.files import short
 from evoenv.environment.seeds import SEED_NAMES, seed_source
 from evoenv.errors import InputError
@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run", dest="run_directory", type=Path, metavar="DIR", help="a run's environments instead of the seeds"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_json_option(parser)
     parser.set_defaults(run=run)
 
 

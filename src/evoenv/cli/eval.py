@@ -12,7 +12,7 @@ from rich.table import Table
 
 from evoenv.assembly import require_packages
 from evoenv.cli import driving
-from evoenv.cli.common import console, parse_levels, print_json
+from evoenv.cli.common import add_allow_degraded, add_json_option, console, parse_levels, print_json
 from evoenv.cli.eval_view import ProgressBar, show
 from evoenv.cli.warm_view import ability_rows, compose, open_bar
 from evoenv.durable import write_bytes, write_document, write_lines
@@ -93,11 +93,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where results are kept, and continued from (evaluations/MODEL, or in the run)",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument(
-        "--allow-degraded", action="store_true",
-        help="run even if the kernel's isolation is incomplete (trusted models only)",
-    )  # fmt: skip
+    add_json_option(parser)
+    add_allow_degraded(parser, trusted="models")
     parser.set_defaults(
         run=run,
         suite_defaults={

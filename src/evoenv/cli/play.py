@@ -11,7 +11,15 @@ from rich.panel import Panel
 from rich.text import Text
 
 from evoenv.assembly import open_sandbox
-from evoenv.cli.common import add_environment_options, console, parse_parameters, print_json, visible
+from evoenv.cli.common import (
+    add_allow_module,
+    add_environment_options,
+    add_json_option,
+    console,
+    parse_parameters,
+    print_json,
+    visible,
+)
 from evoenv.environment.answers import extract_answer
 from evoenv.environment.files import find_controller, read_controller, read_source, short
 from evoenv.environment.seeds import SEED_NAMES, seed_source
@@ -29,14 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--answer", metavar="TEXT", help="score this answer (bare, or a whole response with <answer>…</answer>)"
     )
-    parser.add_argument(
-        "--allow-module",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="let the environment import this module too (trusted code only); may be repeated",
-    )
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_allow_module(parser, "the environment")
+    add_json_option(parser)
     add_environment_options(parser)
     parser.set_defaults(run=run)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from evoenv.cli.common import console, print_json, visible
+from evoenv.cli.common import add_json_option, console, print_json, visible
 from evoenv.environment.files import short
 from evoenv.errors import InputError
 from evoenv.report.page import TEXT_BUDGET
@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--texts", type=float, metavar="MB", help="megabytes of sources, prompts and responses to embed (default: 12)"
     )
     parser.add_argument("--no-png", action="store_true", help="leave the PNG out: the page alone is ready sooner")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_json_option(parser)
     parser.set_defaults(run=run)
 
 

@@ -14,8 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evoenv.assembly import open_policy, open_sandbox
-from evoenv.checking import find_files, read_candidate, validate_files
-from evoenv.cli.common import add_environment_options, console, parse_parameters, print_json, progress_bar, visible
+from evoenv.checking import find_files, read_environment_file, validate_files
+from evoenv.cli.common import (
+    add_environment_options,
+    add_json_option,
+    console,
+    parse_parameters,
+    print_json,
+    progress_bar,
+    visible,
+)
 from evoenv.config import Config, load_config
 from evoenv.environment.files import read_controller
 from evoenv.errors import InputError
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "Check environment files in the sandbox, layers L1 to L5. Exit 0 only if all reach L5."
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="environment files, or folders of them")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_json_option(parser)
     parser.add_argument("--jobs", type=int, metavar="N", help="files checked at once (default: all cores)")
     add_environment_options(parser)
     review = parser.add_argument_group("recomputation")
@@ -56,7 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     controller = read_controller(arguments.controller)
     # Every file is looked at before any work starts: a misspelt name must not cost the others' time.
     files = [
-        read_candidate(path, controller, has_parameters=parameters is not None) for path in find_files(arguments.files)
+        read_environment_file(path, controller, has_parameters=parameters is not None)
+        for path in find_files(arguments.files)
     ]
     paths = [file.path for file in files]
     with progress_bar("validating", quiet=arguments.json or len(files) < 2) as progress:

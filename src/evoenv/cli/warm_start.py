@@ -14,7 +14,7 @@ from rich.table import Table
 
 from evoenv.assembly import require_packages
 from evoenv.cli import driving
-from evoenv.cli.common import console, print_json, progress_bar
+from evoenv.cli.common import add_allow_degraded, add_allow_module, console, print_json, progress_bar
 from evoenv.cli.warm_view import View, ability_rows, compose
 from evoenv.errors import InputError
 from evoenv.exchange.checking import allowed_modules
@@ -51,15 +51,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, metavar="M", help="stop cleanly after M minutes")
     parser.add_argument("--no-abilities", action="store_true", help="measure losses only, not what the roles can do")
     parser.add_argument("--json", action="store_true", help="print the record as one JSON document at the end")
-    parser.add_argument(
-        "--allow-module", action="append", default=[], metavar="NAME",
-        help="let environments of --from-run import this module too (trusted code only); may be repeated",
-    )  # fmt: skip
-    parser.add_argument(
-        "--allow-degraded",
-        action="store_true",
-        help="run even if the kernel's isolation is incomplete (trusted models only)",
-    )
+    add_allow_module(parser, "environments of --from-run")
+    add_allow_degraded(parser, trusted="models")
     parser.set_defaults(run=run)
 
 

@@ -14,9 +14,10 @@ from evoenv.environment.answers import extract_answer
 from evoenv.errors import InputError
 from evoenv.ids import ProblemRequestId
 from evoenv.prompts.solver import solver_messages
-from evoenv.records import Request, Score, derive_seed
+from evoenv.records import Score, derive_seed
 from evoenv.stages.context import Run
 from evoenv.stages.sampling import ask, prompt_tokens
+from evoenv.stages.solving import solver_request
 from evoenv.store.store import RequestRecord
 
 SameAnswer: TypeAlias = Callable[[str, str], bool]
@@ -76,17 +77,7 @@ def answer_problems(run: Run, step: int, problems: Mapping[int, TrainingProblem]
         messages = solver_messages(problem.text)
         if prompt_tokens(run, messages) > config.max_prompt_tokens:
             continue
-        request = Request(
-            id=str(ProblemRequestId(step, index)),
-            role="solver",
-            messages=messages,
-            count=config.responses_per_prompt,
-            temperature=config.temperature,
-            top_p=config.top_p,
-            max_tokens=config.max_tokens,
-            seed=derive_seed(run.seed, "solver", step, index),
-            trains=run.training,
-        )
+        request = solver_request(run, str(ProblemRequestId(step, index)), messages, step, index)
         asked.append(RequestRecord(request, "solve", subject=problem.id))
         answers[request.id] = problem.answer
     samples = list(ask(run, step, "solved", asked))

@@ -22,7 +22,7 @@ MAX_TOKENS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StepOutcome:
     """One thing that was tried."""
 
     name: str
@@ -47,7 +47,7 @@ class SelfCheck:
     _samples: list[Sample] = field(default_factory=list, init=False)
     _reference: str = field(default="", init=False)
 
-    def run(self) -> Iterator[Finding]:
+    def run(self) -> Iterator[StepOutcome]:
         steps: list[tuple[str, Callable[[], str]]] = [
             ("start", self._start),
             ("sample", self._sample),
@@ -132,7 +132,7 @@ class SelfCheck:
         return ""
 
 
-def _attempt(name: str, step: Callable[[], str]) -> Finding:
+def _attempt(name: str, step: Callable[[], str]) -> StepOutcome:
     began = time.perf_counter()
     try:
         ok, detail = True, step()
@@ -140,7 +140,7 @@ def _attempt(name: str, step: Callable[[], str]) -> Finding:
         ok, detail = False, str(error)
     except Exception as error:  # an engine on an unknown machine may raise anything, and that is the finding
         ok, detail = False, f"{type(error).__name__}: {error}"
-    return Finding(name, ok, time.perf_counter() - began, detail)
+    return StepOutcome(name, ok, time.perf_counter() - began, detail)
 
 
 def _requests() -> list[Request]:

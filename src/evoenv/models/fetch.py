@@ -100,10 +100,14 @@ def from_gguf(gguf: Path, models_directory: Path, bar: Bar) -> Path:
     return target
 
 
-def cached_from_hub(repository: str) -> Path:
-    """Return what an earlier hub download left in the hub's own cache."""
+def _require_hub() -> None:
     if importlib.util.find_spec("huggingface_hub") is None:
         raise ModelError("huggingface_hub is not installed; pip install 'evoenv[local]'")
+
+
+def cached_from_hub(repository: str) -> Path:
+    """Return what an earlier hub download left in the hub's own cache."""
+    _require_hub()
     from huggingface_hub import snapshot_download
 
     try:
@@ -116,8 +120,7 @@ def cached_from_hub(repository: str) -> Path:
 
 def from_hub(repository: str, bar: Bar) -> Path:
     """Download a snapshot from the hub; compare each large file with the digest that the hub states for it."""
-    if importlib.util.find_spec("huggingface_hub") is None:
-        raise ModelError("huggingface_hub is not installed; pip install 'evoenv[local]'")
+    _require_hub()
     from fnmatch import fnmatch
 
     from huggingface_hub import HfApi, constants, snapshot_download

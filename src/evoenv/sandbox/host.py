@@ -20,11 +20,11 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from evoenv.errors import SandboxError, SandboxUnavailable
 from evoenv.records import Instance, Score
+from evoenv.sandbox.imports import DEFAULT_IMPORTS
 from evoenv.sandbox.launcher import Zygote
 from evoenv.sandbox.layers import CanaryResult, layer_is_on, run_canaries
 from evoenv.sandbox.outcomes import Failed, Limits, Ok, Outcome, checked_instance, outcome_of, score_of
@@ -36,28 +36,6 @@ __all__ = ["DEFAULT_IMPORTS", "EnvironmentWorker", "Failed", "Limits", "Ok", "Ou
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-DEFAULT_IMPORTS: tuple[str, ...] = (
-    "random",
-    "math",
-    "collections",
-    "itertools",
-    "heapq",
-    "bisect",
-    "functools",
-    "re",
-    "typing",
-    "abc",
-    "array",
-    "copy",
-    "dataclasses",
-    "decimal",
-    "enum",
-    "fractions",
-    "operator",
-    "queue",
-    "statistics",
-    "string",
-)
 SPAWN_RETRY_S = 0.2
 DEFAULT_HASH_SEED = 1
 """Fixed, so that two runs of one suite agree; determinism checks use the twin's other seed."""
@@ -151,9 +129,7 @@ class Sandbox:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def spawn(self, *, twin: bool = False) -> WorkerProcess:
@@ -344,9 +320,7 @@ class EnvironmentWorker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _ready_process(self) -> WorkerProcess | Failed:

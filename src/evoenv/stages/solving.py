@@ -11,7 +11,7 @@ from evoenv.ids import SolverRequestId
 from evoenv.objective import has_zero_variance
 from evoenv.pool.state import Draw, Outcome, PoolState, draw, instance_seed
 from evoenv.prompts.solver import solver_messages
-from evoenv.records import Instance, Request, Sample, Score, derive_seed
+from evoenv.records import Instance, Message, Request, Sample, Score, derive_seed
 from evoenv.stages.context import Run
 from evoenv.stages.groups import solver_groups
 from evoenv.stages.judgement import fits_solver, score_responses
@@ -82,12 +82,13 @@ def _instances(run: Run, step: int, draws: Sequence[Draw]) -> dict[int, Instance
     return dict(sorted(instances.items()))
 
 
-def _request(run: Run, step: int, index: int, drawn: Draw, instance: Instance) -> RequestRecord:
+def solver_request(run: Run, request_id: str, messages: tuple[Message, ...], step: int, index: int) -> Request:
+    """Ask for a group of the solver's responses: the `index`-th of a step."""
     config = run.config.solver
-    request = Request(
-        id=str(SolverRequestId(step, index)),
+    return Request(
+        id=request_id,
         role="solver",
-        messages=solver_messages(instance.prompt),
+        messages=messages,
         count=config.responses_per_prompt,
         temperature=config.temperature,
         top_p=config.top_p,
@@ -95,6 +96,11 @@ def _request(run: Run, step: int, index: int, drawn: Draw, instance: Instance) -
         seed=derive_seed(run.seed, "solver", step, index),
         trains=run.training,
     )
+
+
+def _request(run: Run, step: int, index: int, drawn: Draw, instance: Instance) -> RequestRecord:
+    messages = solver_messages(instance.prompt)
+    request = solver_request(run, str(SolverRequestId(step, index)), messages, step, index)
     return RequestRecord(request, "solve", drawn.environment_id, instance.seed, instance.difficulty)
 
 

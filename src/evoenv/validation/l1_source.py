@@ -12,25 +12,10 @@ from dataclasses import dataclass
 
 from evoenv.admission.source_tree import parse_source
 from evoenv.records import Dialect, Finding
+from evoenv.sandbox.guest.dialects import METHODS, dialect_of
+from evoenv.sandbox.imports import DEFAULT_IMPORTS
 from evoenv.validation.codes import finding
 
-ALLOWED_IMPORTS = (
-    *("random", "math", "collections", "itertools", "heapq", "bisect", "functools", "re", "typing"),
-    *(
-        "abc",
-        "array",
-        "copy",
-        "dataclasses",
-        "decimal",
-        "enum",
-        "fractions",
-        "operator",
-        "queue",
-        "statistics",
-        "string",
-    ),
-)
-"""The first row is what authors are told to use; the second is harmless too, and people's own environments use it."""
 CONTRACT_IMPORTS = (
     "evoenv",
     "evoenv.environment",
@@ -38,7 +23,6 @@ CONTRACT_IMPORTS = (
     "Gym.environment",
     "Gym.parameter_controller",
 )
-METHODS = ("_generate", "_prompt_generate", "_process", "scorer")
 MAX_SOURCE_BYTES = 256 * 1024
 
 FORBIDDEN_NAMES = frozenset(
@@ -63,7 +47,7 @@ class SourceFacts:
     dialect: Dialect | None = None
 
 
-def check_source(source: str, allowed_imports: tuple[str, ...] = ALLOWED_IMPORTS) -> tuple[SourceFacts, list[Finding]]:
+def check_source(source: str, allowed_imports: tuple[str, ...] = DEFAULT_IMPORTS) -> tuple[SourceFacts, list[Finding]]:
     """Return the class and dialect of a source, and every finding of the layer."""
     if not source.strip():
         return SourceFacts(), [finding("L1.no-code", "the source is empty; expected one environment class")]
@@ -176,24 +160,7 @@ def _positional_range(method: ast.FunctionDef) -> tuple[int, float]:
 
 def recognise_statically(methods: dict[str, ast.FunctionDef]) -> Dialect | None:
     """Recognise the dialect by signatures: the same rule that the worker applies to the loaded class."""
-    span = {name: _positional_range(methods[name]) for name in METHODS}
-
-    def accepts(name: str, count: int) -> bool:
-        return span[name][0] <= count <= span[name][1]
-
-    if (
-        accepts("_generate", 2)
-        and accepts("_prompt_generate", 1)
-        and accepts("scorer", 3)
-        and accepts("_process", 1)
-        and (span["_prompt_generate"][0] == 1 or span["scorer"][0] == 3)
-    ):
-        return "functional"
-    if not accepts("_prompt_generate", 0) or not accepts("scorer", 1) or not accepts("_process", 1):
-        return None
-    if accepts("_generate", 2):
-        return "stateful"
-    return "rlve" if accepts("_generate", 0) else None
+    return dialect_of({name: _positional_range(methods[name]) for name in METHODS})
 
 
 # --------------------------------------------------------------------------- imports and names
@@ -247,7 +214,7 @@ def _bound_names(tree: ast.Module) -> set[str]:
 
 def _is_inside(module: str, name: str) -> bool:
     """Return whether a module's attribute is not one of its public names: `random._os`, `typing.sys`."""
-    known = module in ALLOWED_IMPORTS and (module, name) != ("collections", "abc")
+    known = module in DEFAULT_IMPORTS and (module, name) != ("collections", "abc")
     borrowed = known and name in sys.stdlib_module_names and name != module
     return name.startswith("_") or borrowed
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from evoenv.records import Finding, ValidationReport
+from evoenv.sandbox.imports import DEFAULT_IMPORTS
 from evoenv.validation.codes import finding
 from evoenv.validation.evidence import Caller, Evidence
-from evoenv.validation.l1_source import ALLOWED_IMPORTS, check_source
+from evoenv.validation.l1_source import check_source
 from evoenv.validation.l2_execution import check_execution
 from evoenv.validation.l3_determinism import check_determinism
 from evoenv.validation.l4_variation import check_variation
@@ -29,7 +30,7 @@ class SandboxLike(Protocol):
         *,
         controller: str | None = None,
         parameters: list[dict[str, Any]] | None = None,
-        allowed_imports: Sequence[str] = ALLOWED_IMPORTS,
+        allowed_imports: Sequence[str] = DEFAULT_IMPORTS,
         instrument: bool = False,
         twin: bool = False,
     ) -> Caller: ...
@@ -41,7 +42,7 @@ def validate(
     *,
     controller: str | None = None,
     parameters: list[dict[str, Any]] | None = None,
-    allowed_imports: tuple[str, ...] = ALLOWED_IMPORTS,
+    allowed_imports: tuple[str, ...] = DEFAULT_IMPORTS,
     layer_seconds: float = LAYER_SECONDS,
     levels: int | None = None,
 ) -> ValidationReport:

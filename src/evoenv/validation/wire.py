@@ -48,25 +48,22 @@ def is_encoded(value: Any) -> bool:
     return True
 
 
+def _is_prompt(value: Any) -> bool:
+    return type(value) is str and len(value) <= MAX_PROMPT
+
+
 def _is_instance(value: Any) -> bool:
     return (
         type(value) is list
         and len(value) == 4
-        and type(value[0]) is str
-        and len(value[0]) <= MAX_PROMPT
+        and _is_prompt(value[0])
         and is_encoded(value[2])
         and type(value[3]) is bool
     )
 
 
 def _is_perturbed(value: Any) -> bool:
-    return (
-        type(value) is list
-        and len(value) == 2
-        and type(value[0]) is str
-        and len(value[0]) <= MAX_PROMPT
-        and is_encoded(value[1])
-    )
+    return type(value) is list and len(value) == 2 and _is_prompt(value[0]) and is_encoded(value[1])
 
 
 def _is_parsed(value: Any) -> bool:

@@ -31,7 +31,7 @@ def encode_pair(pair: Pair, tokenizer: Any, recipe: DataRecipe) -> Row | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class PairBatch:
     rows: tuple[Row, ...]
     next_index: int
     """Where the pairs of the next batch begin."""
@@ -42,7 +42,9 @@ class Batch:
         return sum(len(row.prompt_ids) + len(row.response_ids) for row in self.rows)
 
 
-def batches(source: PairSource, tokenizer: Any, recipe: DataRecipe, batch_tokens: int, start: int) -> Iterator[Batch]:
+def batches(
+    source: PairSource, tokenizer: Any, recipe: DataRecipe, batch_tokens: int, start: int
+) -> Iterator[PairBatch]:
     """Yield batches without end, beginning with the pair number `start`."""
     index, skipped_in_a_row = start, 0
     while True:
@@ -63,4 +65,4 @@ def batches(source: PairSource, tokenizer: Any, recipe: DataRecipe, batch_tokens
             skipped_in_a_row = 0
             rows.append(row)
             size += len(row.prompt_ids) + len(row.response_ids)
-        yield Batch(tuple(rows), index, skipped)
+        yield PairBatch(tuple(rows), index, skipped)

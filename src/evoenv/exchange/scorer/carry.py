@@ -28,6 +28,7 @@ CARRIED = (
     "environment/answers.py",
     "sandbox/__init__.py",
     "sandbox/host.py",
+    "sandbox/imports.py",
     "sandbox/launcher.py",
     "sandbox/layers.py",
     "sandbox/outcomes.py",

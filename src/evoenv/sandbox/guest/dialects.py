@@ -17,8 +17,8 @@ import copy
 import inspect
 import marshal
 import random
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 from evoenv.sandbox.guest import codec, tracing
 
@@ -55,13 +55,18 @@ def positional_range(cls: type, method: str) -> tuple[int, float]:
 
 def recognise(cls: type) -> str | None:
     """Tell the dialect of a class by its methods' signatures; None if no dialect fits."""
+    return dialect_of({method: positional_range(cls, method) for method in METHODS})
+
+
+def dialect_of(ranges: Mapping[str, tuple[int, float]]) -> Literal["functional", "stateful", "rlve"] | None:
+    """Tell the dialect by the fewest and the most positional arguments of each method; None if no dialect fits."""
 
     def accepts(method: str, count: int) -> bool:
-        fewest, most = positional_range(cls, method)
+        fewest, most = ranges[method]
         return fewest <= count <= most
 
     def needs(method: str) -> int:
-        return positional_range(cls, method)[0]
+        return ranges[method][0]
 
     if (
         accepts("_generate", 2)
