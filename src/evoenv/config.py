@@ -49,7 +49,7 @@ class SolverConfig(Section, frozen=True):
     max_prompt_tokens: int = 8192
     max_tokens: int = 16384
     difficulty: int = 2
-    """The level of every instance where `difficulty_rule` is fixed."""
+    """The level of every instance if `difficulty_rule` is fixed."""
     difficulty_rule: Literal["fixed", "adaptive"] = "fixed"
     """`fixed` is the paper's; `adaptive` is RLVE's rule, per environment."""
 
@@ -209,7 +209,7 @@ class TrainingConfig(Section, frozen=True):
     """Tokens whose activations are held at once while training; longer texts are checkpointed. Bounds memory (about
     2 MB a token for SmolLM2-135M), never changes the gradient."""
     share_prompts: bool = True
-    """Compute a group's prompt once, where the architecture allows it; never changes the gradient."""
+    """Compute a group's prompt once, if the architecture allows it; never changes the gradient."""
     gradient_checkpointing: bool = False
     """Recompute activations in every backward pass, not only in those over `micro_batch_tokens`."""
     lora_rank: int = 0

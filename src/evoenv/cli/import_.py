@@ -24,7 +24,7 @@ from evoenv.store.database import is_run
 from evoenv.wording import plural
 
 SHOWN = 40
-"""So many refused environments are listed; --json lists all."""
+"""How many refused environments are listed; --json lists all."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

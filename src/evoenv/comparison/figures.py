@@ -207,7 +207,7 @@ def _funnel_shares(run: ComparedRun, part: slice, tests: Sequence[str]) -> Float
 def combine(points: Sequence[Points]) -> tuple[Floats, Floats, Floats, Floats]:
     """Return position, mean, lowest and highest over seeds, as far as all seeds reach.
 
-    Where seeds were measured at the same positions (steps), at those; else (tokens) at points in between.
+    If seeds were measured at the same positions (steps), at those; else (tokens) at points in between.
     """
     points = [item for item in points if len(item[0])]
     if not points:

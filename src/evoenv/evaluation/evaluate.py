@@ -77,7 +77,7 @@ class GroupResult:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a policy did on a suite. A response counts as correct where its score is 1."""
+    """What a policy did on a suite. A response counts as correct if its score is 1."""
 
     suite: str
     samples: int

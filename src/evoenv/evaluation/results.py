@@ -26,7 +26,7 @@ class SampleResult:
 
 
 class Results(Ledger):
-    """Scored samples by (problem, index); on disk too where `path` is given. `add` may be called from any thread."""
+    """Scored samples by (problem, index); on disk too if `path` is given. `add` may be called from any thread."""
 
     KIND, FORMAT, WORK, ELSEWHERE = "evaluation", 1, "evaluation", "choose another place for the results"
 

@@ -1,7 +1,7 @@
 """What scores of k samples per problem come to: pass@1, unbiased pass@k, and how sure one can be.
 
 Intervals are percentile bootstraps over problems *and* samples: problems are drawn with replacement, and within each
-drawn problem its samples are. Where nothing varies (all right, or all wrong) resampling would claim certainty; the
+drawn problem its samples are. If nothing varies (all right, or all wrong) resampling would claim certainty; the
 exact binomial bound over the problems takes its place.
 """
 
@@ -23,7 +23,7 @@ Floats: TypeAlias = NDArray[np.float64]
 DRAWS = 2000
 CONFIDENCE = 0.95
 BLOCK = 2_000_000
-"""Numbers drawn at once: bounds memory where problems and samples are many."""
+"""Numbers drawn at once: bounds memory if problems and samples are many."""
 
 
 @dataclass(frozen=True, slots=True)

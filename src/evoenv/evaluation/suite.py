@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing to be asked. `group` names the environment it belongs to, where it belongs to one."""
+    """One thing to be asked. `group` names the environment it belongs to, if it belongs to one."""
 
     id: str
     messages: tuple[Message, ...]
@@ -41,7 +41,7 @@ class Verdict:
     answer: str | None = None
     failure: str | None = None
     detail: str | None = None
-    """What is wrong with a wrong answer, where the grader can say."""
+    """What is wrong with a wrong answer, if the grader can say."""
 
 
 class OpenSuite(Protocol):

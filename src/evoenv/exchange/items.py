@@ -20,7 +20,7 @@ Split = Literal["train", "test"]
 SEED_BITS = 53
 """Seeds survive every JSON reader and every float column."""
 ATTEMPTS = 4
-"""So many times the instances wanted are drawn before an environment has no more distinct ones to give."""
+"""How many times the instances wanted are drawn before an environment has no more distinct ones to give."""
 RIGHT = 1.0
 
 

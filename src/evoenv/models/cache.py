@@ -37,7 +37,7 @@ def human_bytes(count: int) -> str:
 
 
 def check_disk_space(directory: Path, needed: int, purpose: str) -> None:
-    """Raise before any work where `directory` has no room for it."""
+    """Raise before any work if `directory` has no room for it."""
     place = directory
     while not place.exists():
         place = place.parent

@@ -8,7 +8,7 @@ from evoenv.errors import ModelError
 
 
 def require_local_extra() -> None:
-    """Raise ModelError where torch or transformers are missing, with the command that installs them."""
+    """Raise ModelError if torch or transformers are missing, with the command that installs them."""
     missing = [name for name in ("torch", "transformers", "safetensors") if importlib.util.find_spec(name) is None]
     if missing:
         raise ModelError(f"running a model here needs {', '.join(missing)}; install with: pip install 'evoenv[local]'")

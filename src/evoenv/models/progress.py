@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Bar:
-    """One rich progress line on stderr; silent where stderr is no terminal."""
+    """One rich progress line on stderr; silent if stderr is no terminal."""
 
     def __init__(self, enabled: bool) -> None:
         # here: rich takes a tenth of a second to import, and most names need no bar

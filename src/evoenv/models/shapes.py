@@ -1,7 +1,7 @@
 """The shape of a model: what its memory and its cache can be computed from, without loading it.
 
 A model directory says it in `config.json`. For the models of the presets it is written down here as well, so that it is
-known before anything is downloaded and where no hub can be reached.
+known before anything is downloaded and if no hub can be reached.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def shape_in(directory: Path) -> ModelShape | None:
 def find_shape(name: str) -> ModelShape | None:
     """Return the shape of a model by its name, from this machine alone: nothing is downloaded.
 
-    The places are those of `resolve_model`, in its order, and the table above where the weights are not here yet.
+    The places are those of `resolve_model`, in its order, and the table above if the weights are not here yet.
     """
     if name == NANO_MODEL:
         return shape_in(NANO_DIRECTORY)

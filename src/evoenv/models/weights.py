@@ -14,7 +14,7 @@ _MAX_HEADER_BYTES = 100 * 1024**2
 
 
 def check_safetensors(path: Path) -> None:
-    """Raise ModelError where a safetensors file is shorter or longer than its own header says, or is none."""
+    """Raise ModelError if a safetensors file is shorter or longer than its own header says, or is none."""
     size = path.stat().st_size
     with path.open("rb") as stream:
         prefix = stream.read(8)

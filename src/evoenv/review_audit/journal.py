@@ -35,7 +35,7 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 class VerdictLedger(Ledger):
-    """Verdicts by environment; on disk too where `path` is given. May be written from any thread."""
+    """Verdicts by environment; on disk too if `path` is given. May be written from any thread."""
 
     KIND, FORMAT, WORK, ELSEWHERE = "review-audit", 1, "audit", "choose another --results"
 

@@ -15,7 +15,7 @@ from evoenv.warmstart.recipe import DataRecipe
 
 UNWEIGHTED = ResponseWeight(1.0, 1.0, 0.0)
 MANY_TOO_LONG = 200
-"""So many pairs in a row over the limit mean that the limit, or the tokenizer, is wrong."""
+"""This many pairs in a row over the limit mean that the limit, or the tokenizer, is wrong."""
 
 
 def encode_pair(pair: Pair, tokenizer: Any, recipe: DataRecipe) -> Row | None:

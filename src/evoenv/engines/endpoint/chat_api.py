@@ -46,7 +46,7 @@ class Completion:
 
 
 class _Passing(Exception):
-    """Worth another try, after `pause` seconds where the server named them."""
+    """Worth another try, after `pause` seconds if the server named them."""
 
     def __init__(self, message: str, pause: float | None = None) -> None:
         super().__init__(message)

@@ -164,7 +164,7 @@ class CohortDecoder:
 
     @torch.inference_mode()
     def make_room(self, pending: deque[Unit], cohorts: list[Cohort]) -> bool:
-        """Let every cohort hold one more token, sending the youngest rows back to the queue where memory ends.
+        """Let every cohort hold one more token, sending the youngest rows back to the queue if memory ends.
 
         True if any had to go.
         """

@@ -1,7 +1,7 @@
 """verl's reward function for this export: `reward.custom_reward_function.path=…/compute_score.py`.
 
 The ground truth in the Parquet files is for people to look at. What counts is the environment's own scorer, which
-accepts every right answer and gives partial credit where it is due; it runs in the sandbox of `scorer/`.
+accepts every right answer and gives partial credit if it is due; it runs in the sandbox of `scorer/`.
 """
 
 from pathlib import Path
