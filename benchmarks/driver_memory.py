@@ -27,7 +27,7 @@ from evoenv.engines.verl.columns import columns_of, padded
 from evoenv.objective import build_batch
 from evoenv.records import Group, Message, Request, Rollout, Sample, Score
 from evoenv.stages.groups import solver_groups
-from evoenv.store.store import Asked, Store
+from evoenv.store.store import RequestRecord, Store
 
 COUNT = 8
 
@@ -69,7 +69,7 @@ def measure(tokens: int, response: int, prompt: int) -> dict[str, Any]:
         for number in range(requests):
             request = Request(f"r{number}", "solver", (Message("user", "x"),), count=COUNT, trains=True)
             samples = list(samples_of(number, response, prompt))
-            store.add_requests(1, [Asked(request, "solve", "e", 0, 0)])
+            store.add_requests(1, [RequestRecord(request, "solve", "e", 0, 0)])
             for sample in samples:
                 store.add_sample(1, sample)
             scores = {(sample.request_id, sample.index): Score(float(sample.index % 2)) for sample in samples}
