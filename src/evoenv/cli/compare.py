@@ -250,7 +250,7 @@ def suites_of(arguments: argparse.Namespace, max_tokens: int) -> SuiteSettings:
 
 
 def parse_temperatures(text: str | None) -> tuple[float, ...]:
-    """`0.6,1.0` as different numbers above 0."""
+    """Read `0.6,1.0` as different numbers above 0."""
     if text is None:
         return TEMPERATURES
     try:

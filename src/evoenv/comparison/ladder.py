@@ -289,5 +289,5 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _error(values: Sequence[float]) -> float:
-    """The standard error of a mean; 0 for one value alone, about which nothing is known."""
+    """Compute the standard error of a mean; 0 for one value alone, about which nothing is known."""
     return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0

@@ -20,7 +20,7 @@ AXES = {"responses": "solver responses", "tokens": "tokens sampled and trained o
 def gain_figure(
     plan: ComparisonPlan, start: Mapping[str, Measured], points: Mapping[tuple[str, int], Sequence[Reading]]
 ) -> Figure | None:
-    """Gain over the untrained model, mean of all suites and temperatures, over responses and over tokens."""
+    """Draw the gain over the untrained model, the mean of all columns, over responses and over tokens."""
     trained = [name for name in plan.curricula if name != BASELINE]
     panels = []
     for axis, label in AXES.items():
@@ -42,7 +42,7 @@ def _points(readings: Sequence[Reading], start: Mapping[str, Measured], axis: st
 
 
 def reached_figure(rungs: Sequence[Rung]) -> Figure | None:
-    """Share of the upper bound's gain that each curriculum reaches, at equal responses and at equal tokens.
+    """Draw the share of the upper bound's gain that each curriculum reaches, at equal responses and tokens.
 
     A loss has no bar; its number is written all the same.
     """

@@ -164,14 +164,14 @@ def _rung(
 
 
 def _value(columns: Mapping[str, Measured], column: str, field: Literal["accuracy", "pass_at"]) -> float:
-    """One column's figure, or the mean over all columns for `Avg`."""
+    """Return one column's figure, or the mean over all columns for `Avg`."""
     if column != AVERAGE:
         return float(getattr(columns[column], field))
     return math.fsum(getattr(item, field) for item in columns.values()) / len(columns)
 
 
 def average_gain(reading: Reading, start: Mapping[str, Measured]) -> float:
-    """Accuracy, as the mean over all columns, less that of the untrained model."""
+    """Average accuracy over all columns and subtract that of the untrained model."""
     return _value(reading.columns, AVERAGE, "accuracy") - _value(start, AVERAGE, "accuracy")
 
 
@@ -196,7 +196,7 @@ def _squared_error(values: Sequence[float]) -> float:
 
 
 def to_markdown(plan: ComparisonPlan, verdict: Verdict | None, rungs: Sequence[Rung]) -> str:
-    """The page: whether there is room, then both tables."""
+    """Write the page: whether there is room, then both tables."""
     parts = [f"# Headroom ladder: {plan.model}", "", _settings(plan), ""]
     parts += ["The upper bound is not finished yet." if verdict is None else verdict.words, ""]
     heads = {
@@ -252,13 +252,13 @@ def _summary(rungs: Iterable[Rung]) -> list[str]:
 
 
 def reached_words(reached: tuple[float, float | None]) -> str:
-    """`43% ± 12`: a share and its standard error."""
+    """Write a share and its standard error: `43% ± 12`."""
     value, error = reached
     return f"{100 * value:.0f}%" + ("" if error is None else f" ± {100 * error:.0f}")
 
 
 def _by_column(plan: ComparisonPlan, values: dict[str, dict[str, Mean]]) -> list[str]:
-    """A row for every curriculum, a column for every suite and temperature."""
+    """Write a row for every curriculum, with a column for every suite and temperature."""
     columns = [*plan.evaluation.suites, AVERAGE]
     lines = [f"| curriculum | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for name, own in values.items():
@@ -268,7 +268,7 @@ def _by_column(plan: ComparisonPlan, values: dict[str, dict[str, Mean]]) -> list
 
 
 def to_csv(rungs: Iterable[Rung]) -> str:
-    """One row per table, curriculum and column."""
+    """Write one row per table, curriculum and column."""
     rows: list[list[Any]] = [
         ["basis", "curriculum", "column", "seeds", "steps", "responses", "tokens"]
         + [f"{name}{end}" for name in ("pass@1", "gain", PASS_8, f"{PASS_8} gain") for end in ("", " ±")]
@@ -294,7 +294,7 @@ def to_csv(rungs: Iterable[Rung]) -> str:
 
 
 def evaluations_csv(points: Mapping[tuple[str, int], Sequence[Reading]]) -> str:
-    """One row per run, evaluated step, column and level (`all` for all of them together)."""
+    """Write one row per run, evaluated step, column and level (`all` for all of them together)."""
     rows: list[list[Any]] = [
         ["curriculum", "seed", "step", "responses", "tokens", "column", "level", "problems", "pass@1", PASS_8]
     ]

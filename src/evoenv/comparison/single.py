@@ -138,7 +138,7 @@ class _Session:
         return known >= set(self.plan.evaluation.suites)
 
     def is_common(self, step: int) -> bool:
-        """Whether every run of a ladder is compared here: at the common number of steps, or of tokens."""
+        """Say whether every run of a ladder is compared here: at the common number of steps, or of tokens."""
         plan = self.plan
         if not plan.ladder:
             return False
