@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from evoenv.records import Review
+from evoenv.records import Recomputation, Review
 from evoenv.review_audit.agreement import Agreement
-from evoenv.review_audit.journal import Mechanical, VerdictLedger
+from evoenv.review_audit.journal import Cost, Mechanical, VerdictLedger
 from evoenv.review_audit.labels import Labelled, LabelledSet
 from evoenv.review_audit.tables import KindRow, summarise, table_text
 
@@ -83,3 +83,45 @@ def test_the_document_holds_every_item_with_its_verdicts() -> None:
         "name": "b2", "label": "buggy", "kind": "leak", "note": "", "layer": 4, "findings": ["L5.answer-in-prompt"],
         "verdicts": ["accept", "accept", "accept"],
     }  # fmt: skip
+
+
+def recomputed() -> VerdictLedger:
+    """The same verdicts, and programs that confirm s1, contradict b1 and say nothing of the others."""
+    kept = journal()
+    for name in SET.labels:
+        if name in ("s1", "b1"):
+            found = Recomputation(
+                "confirmed" if name == "s1" else "contradicted", 2, (1.0,) if name == "s1" else (0.0,)
+            )
+        else:
+            found = Recomputation("unconfirmed", 2, (0.5,))
+        kept.add_recomputation(name, found, tokens=30, prompt_tokens=100)
+    return kept
+
+
+def test_recomputation_has_rows_alone_with_the_checks_and_with_reading() -> None:
+    audit = summarise(SET, recomputed(), reviews=3)
+    assert [(row.checks, row.rule, row.agreement, row.unparsed, row.read) for row in audit.rows[9:]] == [
+        ("recomputation", "confirmed", Agreement(3, 1, 1, 0), 3, 5),
+        ("recomputation", "not contradicted", Agreement(1, 0, 2, 2), 3, 5),
+        ("mechanical and recomputation", "confirmed", Agreement(3, 1, 1, 0), 3, 5),
+        ("mechanical and recomputation", "not contradicted", Agreement(2, 0, 2, 1), 3, 5),
+        ("all", "not contradicted", Agreement(3, 1, 1, 0), 3, 5),  # any-reject refuses s2, b1 and b3, the checks b2
+    ]
+    assert audit.kinds == (
+        KindRow("greedy", 2, 0, 2, 2, 2), KindRow("leak", 1, 1, 0, 1, 1), KindRow("sound", 2, 0, 1, 1, 1),
+    )  # fmt: skip
+    assert audit.costs == {"reading": Cost(), "recomputing": Cost(500, 150)}
+    assert audit.to_json()["costs"]["recomputing"] == {"prompt_tokens": 500, "sampled_tokens": 150}
+    assert table_text(audit.rows)[9][:2] == ["recomputing", "confirmed"]
+
+
+def test_without_reading_recomputation_stands_beside_the_checks() -> None:
+    rows = summarise(SET, recomputed(), reviews=0).rows
+    assert [row.checks for row in rows] == ["mechanical", *["recomputation"] * 2, *["mechanical and recomputation"] * 2]
+
+
+def test_a_set_that_is_recomputed_in_part_has_no_such_rows() -> None:
+    kept = journal()
+    kept.add_recomputation("s1", Recomputation("confirmed", 2, (1.0,)))
+    assert len(summarise(SET, kept, reviews=3).rows) == 9

@@ -17,7 +17,7 @@ from evoenv.config import Config
 from evoenv.environment.sets import RunPool, parse_set
 from evoenv.errors import InputError
 from evoenv.evaluation.subject import Subject, model_subject, run_subject
-from evoenv.review_audit.audit import audit, audit_config, results_path
+from evoenv.review_audit.audit import audit, audit_config, results_path, reviews_of
 from evoenv.review_audit.judge import (
     Labels,
     ask_judge,
@@ -53,6 +53,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     who.add_argument("--run", dest="run_directory", type=Path, metavar="DIR", help="a run: its newest checkpoint")
     who.add_argument("--checkpoint", type=int, metavar="STEP", help="of the run, another step; 0: before training")
     who.add_argument("--mechanical-only", action="store_true", help="L1 to L5 alone; no model is needed")
+    who.add_argument(
+        "--kind", choices=["reading", "recomputing", "both"],
+        help="read the source, write programs from the prompts alone and run them, or both (review.kind: reading)",
+    )  # fmt: skip
     who.add_argument("--reviews", type=int, metavar="K", help="reviews of each environment (review.reviews: 3)")
     who.add_argument("--preset", metavar="P", help="settings of a shipped configuration: nano, laptop, …")
     who.add_argument(
@@ -87,6 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.mechanical_only:
         return run_audit(arguments, labelled, None, None)
     own = [] if arguments.reviews is None else [f"review.reviews={arguments.reviews}"]
+    own += [] if arguments.kind is None else [f"review.kind={arguments.kind}"]
     config = audit_config(arguments.run_directory, arguments.preset, [*arguments.overrides, *own])
     if config.review.reviews < 1:
         raise InputError(f"review.reviews is {config.review.reviews}; expected 1 or more")
@@ -100,9 +105,10 @@ def check(arguments: argparse.Namespace) -> None:
     if arguments.votes is not None:
         raise InputError("--votes are those of a judge; name it with --labels-by M")
     named = arguments.run_directory is not None or arguments.model is not None or arguments.preset is not None
-    if arguments.mechanical_only and (named or arguments.base_url or arguments.reviews is not None):
+    asked = arguments.base_url or arguments.reviews is not None or arguments.kind is not None
+    if arguments.mechanical_only and (named or asked):
         raise InputError(
-            "--mechanical-only asks no reviewer; leave out --model, --base-url, --run, --preset, --reviews"
+            "--mechanical-only asks no reviewer; leave out --model, --base-url, --run, --preset, --reviews, --kind"
         )
     if not arguments.mechanical_only and not named:
         raise InputError("audit-review needs --model M or --run DIR (who reviews?), or --mechanical-only")
@@ -115,6 +121,8 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def check_judged(arguments: argparse.Namespace) -> None:
+    if arguments.kind is not None:
+        raise InputError("--labels-by audits reading alone; leave out --kind")
     if arguments.model is not None or arguments.preset is not None or arguments.mechanical_only:
         raise InputError(
             "with --labels-by the run's own reviewer is audited, or --run DIR; leave out --model, --preset, "
@@ -247,7 +255,7 @@ def run_audit(
             markup=False, soft_wrap=True,
         )  # fmt: skip
         return driving.INTERRUPTED
-    reviews = config.review.reviews if config is not None else 0
+    reviews = reviews_of(config)
     label = subject.label if subject is not None else None
     if arguments.json:
         print_json({"model": label, "reviews": reviews, "results": str(results), **audited.to_json()})
@@ -261,20 +269,35 @@ def show(audited: Audit, label: str | None, reviews: int, results: Path) -> None
     items = audited.labelled.items
     sound = sum(not item.buggy for item in items)
     title = f"{audited.labelled.name}: {sound} sound, {len(items) - sound} buggy"
-    reviewed = f"; {reviews} reviews each by {label}" if label is not None else ""
+    programs = max((len(item.shares) for item in audited.recomputations.values()), default=0)
+    counts = [f"{reviews} reviews"] * bool(reviews) + [f"{programs} programs"] * bool(audited.recomputations)
+    reviewed = f"; {' and '.join(counts)} each by {label}" if label is not None else ""
     screen.print(Text(visible(title + reviewed), "bold"), soft_wrap=True)
     screen.print(_agreement_table([*audited.rows, *audited.baselines]))
     kinds = Table(box=None, header_style="bright_black", pad_edge=False)
     kinds.add_column("refused, by kind of defect", no_wrap=True)
-    columns = ("of", "L1-L5", *(("review", "both") if label is not None else ()))
-    for column in columns:
+    columns: dict[str, list[int | None]] = {
+        "of": [row.count for row in audited.kinds],
+        "L1-L5": [row.mechanical for row in audited.kinds],
+        "review": [row.review for row in audited.kinds],
+        "both": [row.both for row in audited.kinds],
+        "recomputing": [row.recomputation for row in audited.kinds],
+    }
+    measured = {name: values for name, values in columns.items() if None not in values}
+    for column in measured:
         kinds.add_column(column, justify="right")
-    for row in audited.kinds:
-        counts = (row.count, row.mechanical, row.review, row.both)[: len(columns)]
-        kinds.add_row(Text(visible(row.kind)), *map(str, counts))
+    for row, numbers in zip(audited.kinds, zip(*measured.values(), strict=True), strict=True):
+        kinds.add_row(Text(visible(row.kind)), *map(str, numbers))
     screen.print()
     screen.print(kinds)
-    if label is not None:
+    for name, cost in audited.costs.items():
+        each = (cost.prompt + cost.sampled) / len(items)
+        text = f"{name}: {cost.sampled:,} tokens sampled, {cost.prompt:,} of prompts; {each:,.0f} per environment"
+        screen.print(Text(text, "dim"), soft_wrap=True)
+    if audited.recomputations:
+        rule = "Recomputing by kind: not confirmed. Its last column counts what is unconfirmed."
+        screen.print(Text(rule, "dim"), soft_wrap=True)
+    if reviews:
         rule = f"Reviews by kind: {DEPLOYED}. An unparsed verdict (none, cut off, or prompt too long) is a reject."
         screen.print(Text(rule, "dim"), soft_wrap=True)
     screen.print(Text(f"every verdict: {visible(str(results))}", "dim"), soft_wrap=True)

@@ -14,9 +14,11 @@ from evoenv.config import Config, load_config
 from evoenv.evaluation.subject import Subject
 from evoenv.pool.state import starting_level
 from evoenv.presets import preset as preset_settings
+from evoenv.prompts.recompute import RECOMPUTE_PROMPTS
 from evoenv.prompts.review import REVIEW_PROMPT
 from evoenv.review_audit.journal import VerdictLedger
 from evoenv.review_audit.labels import LabelledSet
+from evoenv.review_audit.recomputing import recompute_all
 from evoenv.review_audit.tables import Audit, summarise
 from evoenv.review_audit.verdicts import check_mechanically, review_all
 from evoenv.store.store import Store
@@ -24,7 +26,7 @@ from evoenv.store.store import Store
 MECHANICAL_FOLDER = Path("evaluations") / "mechanical"
 
 Progress = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
-"""Opens what is told how many of how many are done, by the name of the part: `L1-L5` or `reviews`."""
+"""Opens what is told how many of how many are done, by the name of the part: `L1-L5`, `reviews` or `programs`."""
 
 
 def audit_config(run_directory: Path | None = None, preset: str | None = None, overrides: Sequence[str] = ()) -> Config:
@@ -63,13 +65,24 @@ def audit(
         sandbox = stack.enter_context(open_sandbox(allow_degraded=allow_degraded))
         with progress("L1-L5") as told:
             check_mechanically(labelled, sandbox, kept, progress=told)
-        if policy is not None and config is not None:
+        if policy is not None and config is not None and config.review.kind != "recomputing":
             with progress("reviews") as told:
                 review_all(
                     labelled, sandbox, policy, config.review, kept,
                     level=starting_level(config.solver), seed=seed, progress=told,
                 )  # fmt: skip
-        return summarise(labelled, kept, reviews=config.review.reviews if config is not None else 0)
+        if policy is not None and config is not None and config.review.kind != "reading":
+            with progress("programs") as told:
+                recompute_all(
+                    labelled, sandbox, policy, config.review, kept, told,
+                    level=starting_level(config.solver), seed=seed,
+                )  # fmt: skip
+        return summarise(labelled, kept, reviews=reviews_of(config))
+
+
+def reviews_of(config: Config | None) -> int:
+    """Return how often each environment is reviewed by reading; 0 if it is not."""
+    return 0 if config is None or config.review.kind == "recomputing" else config.review.reviews
 
 
 def file_name(labelled: LabelledSet) -> str:
@@ -83,6 +96,8 @@ def identity(labelled: LabelledSet, config: Config | None, model: Any, seed: int
     found: dict[str, Any] = {"digest": labelled.digest, "evoenv": __version__, "seed": seed}
     if config is not None:
         found |= review_identity(config, model)
+        if config.review.kind != "reading":
+            found["recomputation"] = recomputation_identity(config)
     return found
 
 
@@ -98,4 +113,16 @@ def review_identity(config: Config, model: Any) -> dict[str, Any]:
             "max_tokens": review.max_tokens,
             "level": starting_level(config.solver),
         },
+    }
+
+
+def recomputation_identity(config: Config) -> dict[str, Any]:
+    """Return how environments are recomputed: what must not change between two sittings."""
+    review = config.review
+    return {
+        "prompt": RECOMPUTE_PROMPTS[review.program_prompt],
+        "programs": review.programs,
+        "instances": review.program_instances,
+        "gets": review.program_gets,
+        "max_tokens": review.program_max_tokens,
     }

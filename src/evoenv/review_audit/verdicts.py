@@ -86,7 +86,9 @@ def review_all(
     asked = [requests[item.name] for item in labelled.items if item.name in requests]
     done = count()
     for sample in ask_for_missing(policy.sample, asked, frozenset(kept.reviews), "audit again: what was given is kept"):
-        kept.add_review(sample.request_id, sample.index, read_review(sample.text, sample.finish_reason))
+        prompt = tokens_for(policy, requests[sample.request_id].messages) if sample.index == 0 else 0
+        review = read_review(sample.text, sample.finish_reason)
+        kept.add_review(sample.request_id, sample.index, review, sample.tokens, prompt)
         done += 1
         progress(done, total)
 
