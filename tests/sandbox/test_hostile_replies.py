@@ -148,7 +148,7 @@ def test_forged_frames_share_one_budget(raw: Sandbox, monkeypatch: pytest.Monkey
     with raw.open(FORGER) as worker:
         monkeypatch.setattr(protocol, "check_shape", check)
         monkeypatch.setattr(protocol, "parse_frame", parse)
-        outcomes = worker.call("x", [third] * 4, stop_on_death=False)
+        outcomes = worker.call("x", [third] * 4, cpu_s=5.0, stop_on_death=False)
         monkeypatch.undo()
     # The third result finds the budget used up, in the first worker and in the one that takes its place (and that
     # says in a small frame that it has loaded the source).

@@ -161,6 +161,18 @@ class WorkerProcess:
         return 0.0
 
     @property
+    def is_ready(self) -> bool:
+        """Say whether it computes or queues for a core at this moment; False if the kernel does not say.
+
+        The kernel counts a wait for a core once it is over: one that goes on is seen here and not in `queued_s`.
+        """
+        with contextlib.suppress(OSError, IndexError):
+            if self.pid is not None:
+                with open(f"/proc/{self.pid}/stat", encoding="utf-8", errors="replace") as stat:
+                    return stat.read().rpartition(")")[2].split()[0] == "R"
+        return False
+
+    @property
     def memory_mb(self) -> float:
         """Memory of its own, without the files and pages that it shares with us and the zygote; 0 if unknown."""
         with self._lock, contextlib.suppress(OSError, ValueError):
@@ -331,7 +343,8 @@ class _Watch:
     """Time kept per item by the worker's CPU clock, and of the rest only what the worker itself spent waiting.
 
     On a busy machine a worker stands in the queue for a core, which is not its fault. The kernel counts that time
-    (`/proc/PID/schedstat`); without it, all time off the CPU counts as waiting.
+    (`/proc/PID/schedstat`) and says while it lasts (`/proc/PID/stat`); without both, all time off the CPU counts as
+    waiting.
     """
 
     def __init__(
@@ -349,9 +362,9 @@ class _Watch:
         self._item = 0
         self._cpu_start = process._cpu()
         self._cpu_end = None if total_cpu_s is None else self._cpu_start + total_cpu_s
-        self._wall_start = self._checked = time.monotonic()
-        self._queued_start: float | None = None
-        """Read at the first look at an item, so that short calls do not pay for it."""
+        self._checked = time.monotonic()
+        self._seen: tuple[float, float, float] | None = None
+        """Time, CPU used and time queued at the first look at an item: short calls have none and do not pay for it."""
 
     def check(self, *, idle: bool) -> None:
         """Raise _StopError when the item in flight is over its time. Busy channels are looked at once a tick."""
@@ -363,20 +376,28 @@ class _Watch:
         item = max(self._item, min(self._process._progress[0], self._last))
         cpu = self._process._cpu()
         if item != self._item:
-            self._item, self._cpu_start, self._wall_start, self._queued_start = item, cpu, now, None
-        if self._queued_start is None:
-            self._queued_start = self._process.queued_s
+            self._item, self._cpu_start, self._seen = item, cpu, None
+        if self._seen is None:
+            self._seen = now, cpu, self._process.queued_s
         used = cpu - self._cpu_start
         if used > self._cpu_s:
             raise _StopError("timeout", f"used {used:.1f} s of CPU, limit {self._cpu_s:.1f} s; killed")
-        off_cpu = now - self._wall_start - used
-        if off_cpu > self._wall_s and (waited := off_cpu - self._process.queued_s + self._queued_start) > self._wall_s:
+        if (waited := self._waited(now, cpu)) > self._wall_s:
             seen = "of wall-clock time" if self._process._clock is None else "without computing"
             raise _StopError("timeout", f"took {waited:.1f} s {seen}, limit {self._wall_s:.1f} s; killed", WAITED)
         if self._cpu_end is not None and cpu > self._cpu_end:
             raise _StopError("timeout", "was running when the CPU time for the whole batch was used up; killed")
         if self._deadline is not None and now > self._deadline:
             raise _StopError("timeout", "was running when the time for the whole batch was over; killed")
+
+    def _waited(self, now: float, cpu: float) -> float:
+        """Return the seconds that the item in flight neither computed nor queued for a core, as far as it matters."""
+        assert self._seen is not None
+        since, cpu_then, queued_then = self._seen
+        off_cpu = now - since - (cpu - cpu_then)
+        if off_cpu <= self._wall_s or self._process.is_ready:
+            return 0.0
+        return off_cpu - (self._process.queued_s - queued_then)
 
 
 def _signal_name(number: int) -> str:
