@@ -6,7 +6,7 @@ with these functions for the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -48,7 +48,12 @@ def ask_for_missing(ask: Ask, requests: Sequence[Request], kept: Container[Sampl
             wanted.discard(key)
             yield sample
     if wanted:
-        request_id, index = min(wanted)
-        raise PolicyError(
-            f"the policy left {len(wanted)} samples out, the first is number {index} of {request_id}; {advice}"
-        )
+        raise left_out(wanted, advice)
+
+
+def left_out(keys: Collection[SampleKey], advice: str) -> PolicyError:
+    """Make the error for samples that a policy was asked for and did not give."""
+    request_id, index = min(keys)
+    return PolicyError(
+        f"the policy left {len(keys)} samples out, the first is number {index} of {request_id}; {advice}"
+    )

@@ -52,6 +52,10 @@ class SolverConfig(Section, frozen=True):
     """The level of every instance if `difficulty_rule` is fixed."""
     difficulty_rule: Literal["fixed", "adaptive"] = "fixed"
     """`fixed` is the paper's; `adaptive` is RLVE's rule, per environment."""
+    draw_rule: Literal["position", "lot"] = "position"
+    """How a group's environment is drawn from the pool and the just admitted, by either rule uniformly. `position`: by
+    its place among them, so that one environment more changes every draw. `lot`: each draws a lot for each group and
+    the highest wins; most draws are then known before the last candidate is judged (`engine.overlap`)."""
 
 
 class ValidationConfig(Section, frozen=True):
@@ -218,7 +222,7 @@ class TrainingConfig(Section, frozen=True):
 
 
 class EngineConfig(Section, frozen=True):
-    """What runs the model; see docs/engines.md. All but the name is for `verl` alone; see docs/scale.md."""
+    """What runs the model; see docs/engines.md. All but `name` and `overlap` is for `verl` alone; see docs/scale.md."""
 
     name: Literal["local", "endpoint", "verl"] = "local"
     """`local`: transformers and torch in this process. `endpoint`: the server `model.base_url`, which is used whenever
@@ -253,6 +257,10 @@ class EngineConfig(Section, frozen=True):
     """Resume also from a checkpoint of another number of devices, with its weights but not the optimiser's state."""
     mismatch_limit: float = 0.05
     """Warn if the log-probabilities of sampler and trainer differ by more than this on average; 0: never."""
+    overlap: Literal["auto", "on", "off"] = "auto"
+    """Whether a step asks early for what a later stage is certain to ask: reviews, programs and calibration of a
+    candidate as soon as it passes L5, and solver groups that are certain already. Never changes what is asked. `auto`:
+    with servers (`verl`, `model.base_url`), not with a model in this process, which would gain nothing."""
     verl: tuple[str, ...] = ()
     """Settings of verl's own over those that EvoEnv makes, as in `actor_rollout_ref.rollout.enforce_eager=true`."""
 
@@ -378,6 +386,20 @@ class Config(Section, frozen=True):
     training: TrainingConfig = TrainingConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
     synth: SynthConfig = SynthConfig()
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether the stages of a step overlap."""
+        if self.engine.overlap == "auto":
+            return bool(self.model.base_url) or self.engine.name != "local"
+        return self.engine.overlap == "on"
+
+    @property
+    def drawn_at_once(self) -> int:
+        """How many samples the policy's servers draw at the same time."""
+        if self.model.base_url:
+            return self.endpoint.concurrency
+        return self.engine.sampler_rows * max(1, self.engine.world // self.engine.tensor_parallel)
 
     def __post_init__(self) -> None:
         if self.admission.gates_asymmetry and not (self.review.recomputes and self.calibration.enabled):

@@ -4,14 +4,16 @@
 
 A step collects (`collect`), trains on what it collected (`groups`), and moves the pool (`evolve` does all three).
 Every call below is one stage, and may be cut short at any point: asked again for the same step it continues where
-the store says it was. What overlaps does so inside a stage (candidates are validated while others are still
-being sampled; reviews and calibrations share one batch), so that this file can be read from top to bottom.
+the store says it was. Candidates are validated while others are still being sampled; with `engine.overlap` requests of
+later stages are sent early, too (`evoenv.stages.ahead`). Neither changes a result, so this file can be read from top
+to bottom.
 """
 
 from __future__ import annotations
 
 from evoenv.records import Group, StepSummary
 from evoenv.stages.admitting import decide
+from evoenv.stages.ahead import overlapping
 from evoenv.stages.context import Run
 from evoenv.stages.curriculum import Curriculum
 from evoenv.stages.groups import generator_groups, solver_groups
@@ -26,17 +28,18 @@ def collect(run: Run, step: int) -> None:
     """Sample and decide, as π_t and the pools (P, S, C)_t are: all of a step that comes before learning."""
     pool = run.store.pool()
 
-    # {e_i} ~ π(· | Prompt(S)); ℓ(e_i): how far each gets through the five layers
-    proposed = synthesise(run, step, pool)
+    with overlapping(run, step, pool):  # a later stage may ask early for what it will ask for anyway
+        # {e_i} ~ π(· | Prompt(S)); ℓ(e_i): how far each gets through the five layers
+        proposed = synthesise(run, step, pool)
 
-    # EvalEnv, for those at L5: K reviews (for admission only) and â, the pass rate of the current solver
-    judged = judge(run, step, proposed)
+        # EvalEnv, for those at L5: K reviews (for admission only) and â, the pass rate of the current solver
+        judged = judge(run, step, proposed)
 
-    # EvalEnv, for all: R_gen = Q_val(ℓ, â) + [ℓ ≥ 2]·γ·N; and A, the admitted
-    admitted = decide(run, step, proposed, judged)
+        # EvalEnv, for all: R_gen = Q_val(ℓ, â) + [ℓ ≥ 2]·γ·N; and A, the admitted
+        admitted = decide(run, step, proposed, judged)
 
-    # e ~ P ∪ A, (z, a) ~ G_e, x = Π_e(z), responses ~ π(· | x), scores S_e(y, z, a) by frozen code
-    solve(run, step, pool, admitted)
+        # e ~ P ∪ A, (z, a) ~ G_e, x = Π_e(z), responses ~ π(· | x), scores S_e(y, z, a) by frozen code
+        solve(run, step, pool, admitted)
 
 
 def groups(run: Run, step: int) -> list[Group]:

@@ -70,6 +70,7 @@ MAY_CHANGE = frozenset(
         "engine.patience_seconds",
         "engine.take_weights",
         "engine.mismatch_limit",
+        "engine.overlap",
         "endpoint.concurrency",
         "endpoint.timeout_seconds",
         "endpoint.retries",

@@ -16,6 +16,7 @@ from evoenv.pool.state import (
     Outcome,
     PoolState,
     after_step,
+    certain_draws,
     draw,
     rotate,
     start,
@@ -24,6 +25,7 @@ from evoenv.pool.state import (
 
 SEEDS = tuple(f"seed{number}" for number in range(10))
 FIXED = SolverConfig(difficulty=3)
+LOTS = SolverConfig(difficulty=3, draw_rule="lot")
 ADAPTIVE = SolverConfig(difficulty_rule="adaptive", responses_per_prompt=8)
 
 
@@ -62,6 +64,37 @@ def test_draws_come_from_the_active_and_the_just_admitted_about_equally_often():
     counts = Counter(item.environment_id for item in draw(state, ("new",), 1, 3000, 0, FIXED))
     assert set(counts) == {"a", "b", "new"}
     assert all(900 < count < 1100 for count in counts.values())
+
+
+def test_lots_come_from_the_active_and_the_just_admitted_about_equally_often():
+    counts = Counter(item.environment_id for item in draw(start(SEEDS), ("new1", "new2"), 1, 12_000, 0, LOTS))
+    assert set(counts) == {*SEEDS, "new1", "new2"}
+    assert all(850 < count < 1150 for count in counts.values())  # 1000 each, standard deviation 30
+
+
+def test_an_environment_more_changes_only_the_lots_that_it_wins():
+    before, after = (draw(start(SEEDS), admitted, 1, 200, 0, LOTS) for admitted in ((), ("new",)))
+    assert 0 < sum(item.environment_id == "new" for item in after) < 200
+    assert all(new == old or new.environment_id == "new" for old, new in zip(before, after, strict=True))
+
+
+def test_a_draw_is_certain_if_nobody_who_may_enter_could_win_it():
+    state, may_enter = start(SEEDS), ("new1", "new2", "new3")
+    certain = certain_draws(state, may_enter, 1, range(64), 0, LOTS)
+    assert 0 < len(certain) < 64
+    for admitted in ((), ("new1",), ("new2", "new3"), may_enter):
+        draws = draw(state, admitted, 1, 64, 0, LOTS)
+        assert all(draws[index] == item for index, item in certain.items())
+    everybody = draw(state, may_enter, 1, 64, 0, LOTS)
+    assert all(item.environment_id in may_enter for index, item in enumerate(everybody) if index not in certain)
+
+
+def test_by_position_draws_are_certain_once_nobody_can_enter():
+    state = start(SEEDS)
+    assert certain_draws(state, ("new",), 1, range(64), 0, FIXED) == {}
+    certain = certain_draws(state, (), 1, {5, 63}, 0, FIXED)
+    assert certain == {index: draw(state, (), 1, 64, 0, FIXED)[index] for index in (5, 63)}
+    assert certain_draws(state, (), 1, (), 0, FIXED) == {}
 
 
 def test_instance_seeds_never_repeat_and_the_level_is_the_fixed_one():

@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 import os
+import random
 import signal
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -52,13 +53,18 @@ class ScriptedPolicy(Policy):
         faults: Sequence[Fault] = (),
         trainable: bool = True,
         checkpoints: Path | None = None,
+        shuffle: int | None = None,
     ) -> None:
-        """Check the script; `checkpoints` is the directory for what is saved, without which it is kept in memory."""
+        """Check the script; `checkpoints` is the directory for what is saved, without which it is kept in memory.
+
+        With `shuffle`, a seed, samples finish in a random order, and a wait that is limited may find none finished.
+        """
         if not callable(script) and (unknown := set(script) - set(get_args(Role))):
             raise InputError(f"scripted policy: unknown roles {sorted(unknown)}; expected {', '.join(get_args(Role))}")
         self._script = script
         self._faults = {(fault.on, fault.at): fault.kind for fault in faults}
         self._trainable = trainable
+        self.lots = None if shuffle is None else random.Random(shuffle)
         self.requests: list[Request] = []
         """Every request of every sample call, in order."""
         self.groups: list[tuple[Group, ...]] = []
@@ -221,7 +227,7 @@ class ScriptedPolicy(Policy):
 
 
 class ScriptedSampling(Sampling):
-    """Answers in the order of the requests, one by one."""
+    """Answers one by one, in the order of the requests unless the policy shuffles."""
 
     def __init__(self, policy: ScriptedPolicy) -> None:
         self._policy = policy
@@ -247,6 +253,10 @@ class ScriptedSampling(Sampling):
             return ()
         if self._weights != self._policy.weights:
             raise PolicyError("the policy changed while samples were being drawn; finish iterating before update")
+        if (lots := self._policy.lots) is not None:
+            if timeout is not None and lots.random() < 0.5:
+                return ()
+            self._pending.rotate(lots.randrange(len(self._pending)))
         return (self._policy.answer(*self._pending.popleft()),)
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ start and in P until it is retired; a generated environment is in exactly one of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -115,10 +115,45 @@ def draw(
     choices = (*state.active, *just_admitted)
     draws: list[Draw] = []
     for index in range(count):
-        environment_id = choices[derive_seed(run_seed, "draw", step, index) % len(choices)]
-        seed = instance_seed(run_seed, environment_id, step, index)
-        draws.append(Draw(environment_id, seed, _level(state, environment_id, step, index, run_seed, config)))
+        if config.draw_rule == "lot":
+            environment_id = _highest_lot(choices, step, index, run_seed)
+        else:
+            environment_id = choices[derive_seed(run_seed, "draw", step, index) % len(choices)]
+        draws.append(_draw(state, environment_id, step, index, run_seed, config))
     return tuple(draws)
+
+
+def certain_draws(
+    state: PoolState, may_enter: Collection[str], step: int, indices: Iterable[int], run_seed: int, config: SolverConfig
+) -> dict[int, Draw]:
+    """Return those of the draws, by index, that `draw` will make whoever of `may_enter` is admitted.
+
+    By lot, every draw that no environment of `may_enter` can win; by position, all once nobody can be admitted.
+    """
+    active = state.active
+    if config.draw_rule != "lot":
+        if may_enter:
+            return {}
+        indices = list(indices)
+        draws = draw(state, (), step, max(indices, default=-1) + 1, run_seed, config)
+        return {index: draws[index] for index in indices}
+    certain: dict[int, Draw] = {}
+    for index in indices:
+        environment_id = _highest_lot((*active, *may_enter), step, index, run_seed)
+        if environment_id not in may_enter:
+            certain[index] = _draw(state, environment_id, step, index, run_seed, config)
+    return certain
+
+
+def _highest_lot(choices: Iterable[str], step: int, index: int, run_seed: int) -> str:
+    return max(
+        choices, key=lambda environment_id: (derive_seed(run_seed, environment_id, "lot", step, index), environment_id)
+    )
+
+
+def _draw(state: PoolState, environment_id: str, step: int, index: int, run_seed: int, config: SolverConfig) -> Draw:
+    seed = instance_seed(run_seed, environment_id, step, index)
+    return Draw(environment_id, seed, _level(state, environment_id, step, index, run_seed, config))
 
 
 def instance_seed(run_seed: int, environment_id: str, step: int, index: int, attempt: int = 0) -> int:

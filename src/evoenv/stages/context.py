@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from evoenv.admission.novelty import NoveltyCache
 from evoenv.config import Config
@@ -15,6 +15,10 @@ from evoenv.records import StepSummary
 from evoenv.sandbox.host import Sandbox
 from evoenv.sandbox.pool import WorkerPool
 from evoenv.store.store import Stage, Store
+
+if TYPE_CHECKING:
+    from evoenv.stages.ahead import Ahead
+    from evoenv.stages.conversation import Conversation
 
 
 class Observer(Protocol):
@@ -107,6 +111,10 @@ class Run:
     stop: threading.Event = field(default_factory=threading.Event)
     prototypes: list[frozenset[str]] = field(default_factory=list)
     clock: Clock = field(default_factory=Clock)
+    conversation: Conversation | None = None
+    """What asks the policy while the stages of a step overlap; None: each stage asks for itself."""
+    ahead: Ahead | None = None
+    """What asks early for later stages of the step; None if stages do not overlap."""
 
     @property
     def seed(self) -> int:

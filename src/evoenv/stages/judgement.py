@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import get_args
 
@@ -33,6 +32,7 @@ from evoenv.records import (
     environment_id,
 )
 from evoenv.stages.context import Run
+from evoenv.stages.cores import on_all_cores
 from evoenv.stages.recomputing import Recomputing, prepare_recomputing, program_of, recompute
 from evoenv.stages.reviewing import fitting_review, review_instances, review_probes
 from evoenv.stages.sampling import ask, prompt_tokens
@@ -51,7 +51,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class Case:
     """A finalist made ready: what the reviewer sees, what programs are asked for and what the solver is asked."""
 
     id: CandidateId
@@ -69,16 +69,11 @@ def judge(run: Run, step: int, proposed: Proposed) -> Judged:
     run.begin(step, "reviewed")
     if not run.store.stage_done(step, "calibrated"):
         began = time.perf_counter()
-        with ThreadPoolExecutor(run.sandbox.workers, thread_name_prefix="evoenv-judge") as threads:
-            cases = list(threads.map(lambda candidate: _prepare(run, step, candidate), proposed.finalists))
-        asked = [
-            item
-            for case in cases
-            for item in (
-                *_review_request(run, case), *_recompute_request(run, case), *_calibration_requests(run, case),
-            )
-        ]  # fmt: skip
+        cases = _cases(run, step, proposed.finalists)
+        asked = [item for case in cases for item in case_requests(run, case)]
         said = {(sample.request_id, sample.index): sample for sample in ask(run, step, "reviewed", asked)}
+        if run.conversation is not None:  # what follows up to the solver's groups asks for nothing
+            run.conversation.release()
         if not run.store.stage_done(step, "reviewed"):
             recomputations = _recomputations(run, cases, said)
             with run.store.stage(step, "reviewed"):
@@ -102,7 +97,18 @@ def judge(run: Run, step: int, proposed: Proposed) -> Judged:
     )
 
 
-def _prepare(run: Run, step: int, candidate: Candidate) -> _Case:
+def _cases(run: Run, step: int, finalists: Sequence[Candidate]) -> list[Case]:
+    if run.ahead is not None:
+        return run.ahead.cases(finalists)
+    return list(on_all_cores(run, "judge", lambda candidate: prepare_case(run, step, candidate), finalists))
+
+
+def case_requests(run: Run, case: Case) -> list[RequestRecord]:
+    """List all that is asked about a finalist."""
+    return [*_review_request(run, case), *_recompute_request(run, case), *_calibration_requests(run, case)]
+
+
+def prepare_case(run: Run, step: int, candidate: Candidate) -> Case:
     """Draw fresh instances and probe the scorer, all in the candidate's own worker."""
     assert candidate.source is not None, "a candidate without source cannot have reached L5"
     source_id = environment_id(candidate.source)
@@ -127,12 +133,12 @@ def _prepare(run: Run, step: int, candidate: Candidate) -> _Case:
                 worker, source_id, sorted({0, level}), run.config.review.program_instances,
                 run.config.review.program_gets, run.seed, step,
             )  # fmt: skip
-    return _Case(
+    return Case(
         CandidateId.parse(candidate.id), candidate.source, instances, probes, seeds, calibration, level, recomputing
     )
 
 
-def _review_request(run: Run, case: _Case) -> list[RequestRecord]:
+def _review_request(run: Run, case: Case) -> list[RequestRecord]:
     config = run.config.review
     messages = _fitting_review(run, case) if config.reads else None
     if messages is None:
@@ -149,7 +155,7 @@ def _review_request(run: Run, case: _Case) -> list[RequestRecord]:
     return [RequestRecord(request, "review", subject=str(case.id))]
 
 
-def _fitting_review(run: Run, case: _Case) -> tuple[Message, ...] | None:
+def _fitting_review(run: Run, case: Case) -> tuple[Message, ...] | None:
     return fitting_review(
         case.source,
         case.review,
@@ -159,7 +165,7 @@ def _fitting_review(run: Run, case: _Case) -> tuple[Message, ...] | None:
     )
 
 
-def _recompute_request(run: Run, case: _Case) -> list[RequestRecord]:
+def _recompute_request(run: Run, case: Case) -> list[RequestRecord]:
     """Ask for programs; a prompt that is too long is not asked, and the candidate stays unconfirmed."""
     config = run.config.review
     if case.recomputing is None:
@@ -178,7 +184,7 @@ def fits_solver(run: Run, instance: Instance | None) -> bool:
     return prompt_tokens(run, solver_messages(instance.prompt)) <= run.config.solver.max_prompt_tokens
 
 
-def _calibration_requests(run: Run, case: _Case) -> list[RequestRecord]:
+def _calibration_requests(run: Run, case: Case) -> list[RequestRecord]:
     """Ask for one response per instance; one that could not be made, or is too long to be shown, scores 0 unasked."""
     config = run.config.solver
     return [
@@ -202,12 +208,12 @@ def _calibration_requests(run: Run, case: _Case) -> list[RequestRecord]:
     ]
 
 
-def _recomputations(run: Run, cases: Sequence[_Case], said: Mapping[SampleKey, Sample]) -> dict[str, Recomputation]:
+def _recomputations(run: Run, cases: Sequence[Case], said: Mapping[SampleKey, Sample]) -> dict[str, Recomputation]:
     """Run the programs of all candidates, on all cores."""
     if not run.config.review.recomputes:
         return {}
 
-    def recompute_case(case: _Case) -> Recomputation:
+    def recompute_case(case: Case) -> Recomputation:
         if case.recomputing is None:
             return recomputation_of((), ())
         request_id = str(case.id.recompute)
@@ -216,11 +222,9 @@ def _recomputations(run: Run, cases: Sequence[_Case], said: Mapping[SampleKey, S
         with run.workers.worker(case.source) as worker:
             return recompute(case.recomputing, programs, worker, grader)
 
-    with (
-        ProgramGrader(allow_degraded=run.sandbox.allow_degraded) as grader,
-        ThreadPoolExecutor(run.sandbox.workers, thread_name_prefix="evoenv-recompute") as threads,
-    ):
-        return {str(case.id): item for case, item in zip(cases, threads.map(recompute_case, cases), strict=True)}
+    with ProgramGrader(allow_degraded=run.sandbox.allow_degraded) as grader:
+        recomputations = on_all_cores(run, "recompute", recompute_case, cases)
+        return {str(case.id): item for case, item in zip(cases, recomputations, strict=True)}
 
 
 def _recompute_metrics(recomputations: Mapping[str, Recomputation]) -> dict[str, float]:
@@ -247,17 +251,17 @@ def _asymmetry_metrics(asymmetries: Mapping[str, float]) -> dict[str, float]:
     return {"recompute/asymmetry": sum(asymmetries.values()) / len(asymmetries)} if asymmetries else {}
 
 
-def _reviews(case: _Case, said: Mapping[SampleKey, Sample]) -> tuple[Review, ...]:
+def _reviews(case: Case, said: Mapping[SampleKey, Sample]) -> tuple[Review, ...]:
     request_id = str(case.id.review)
     samples = sorted((index, sample) for (about, index), sample in said.items() if about == request_id)
     return tuple(read_review(sample.text, sample.finish_reason) for _, sample in samples)
 
 
-def _scores(run: Run, step: int, cases: Sequence[_Case], said: Mapping[SampleKey, Sample]) -> dict[SampleKey, Score]:
+def _scores(run: Run, step: int, cases: Sequence[Case], said: Mapping[SampleKey, Sample]) -> dict[SampleKey, Score]:
     """Score every calibration response, each candidate in its own worker, all cores at work."""
     known = run.store.scores(step, "calibrate")
 
-    def score_case(case: _Case) -> dict[SampleKey, Score]:
+    def score_case(case: Case) -> dict[SampleKey, Score]:
         items: dict[SampleKey, tuple[int, str]] = {}
         for index, instance in enumerate(case.calibration):
             key = (str(case.id.calibration(index)), 0)
@@ -265,10 +269,9 @@ def _scores(run: Run, step: int, cases: Sequence[_Case], said: Mapping[SampleKey
                 items[key] = (instance.seed, said[key].text)
         return score_responses(run, case.source, {key: (seed, case.level, text) for key, (seed, text) in items.items()})
 
-    with ThreadPoolExecutor(run.sandbox.workers, thread_name_prefix="evoenv-score") as threads:
-        for scores in threads.map(score_case, cases):
-            run.store.add_scores(step, scores)
-            known.update(scores)
+    for scores in on_all_cores(run, "score", score_case, cases):
+        run.store.add_scores(step, scores)
+        known.update(scores)
     return known
 
 
@@ -291,7 +294,7 @@ def score_responses(
     return scores
 
 
-def _calibration(run: Run, case: _Case, scores: Mapping[SampleKey, Score]) -> Calibration:
+def _calibration(run: Run, case: Case, scores: Mapping[SampleKey, Score]) -> Calibration:
     """Count what was answered: a response that a server refused or lost says nothing about the candidate."""
     counted: list[float] = []
     for index, instance in enumerate(case.calibration):

@@ -1,15 +1,18 @@
-"""Ask the policy for a run: samples are kept in its store as they come, and the waiting is charged to the policy."""
+"""Ask the policy for a run: samples are kept in its store as they come, and the waiting is charged to the policy.
+
+In a step whose stages overlap, the asking itself is left to the step's conversation (`evoenv.stages.conversation`).
+"""
 
 from __future__ import annotations
 
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from evoenv.asking import ask_for_missing
+from evoenv.asking import SampleKey, ask_for_missing
 from evoenv.errors import StoreError
 from evoenv.ports import CountsTokens, Policy, Spends
 from evoenv.prompts.generator import CHARS_PER_TOKEN
@@ -24,7 +27,7 @@ SPENDING_KEPT_EVERY_S = 1.0
 SPENDING_BEFORE = Path("policy") / "endpoint.json"
 """Its place in the run directory of older versions."""
 
-_COUNTING = threading.Lock()
+TOKENIZING = threading.Lock()
 """Instances are made on many threads, and tokenizers may not be shared between them."""
 
 
@@ -35,7 +38,7 @@ def prompt_tokens(run: Run, messages: Sequence[Message]) -> int:
 def tokens_for(policy: Policy, messages: Sequence[Message]) -> int:
     """Count the tokens of a prompt for this policy; guess from its bytes if the policy cannot say."""
     if isinstance(policy, CountsTokens):
-        with _COUNTING:
+        with TOKENIZING:
             return policy.prompt_tokens(messages)
     return 1 + sum(len(message.content.encode("utf-8", "replace")) for message in messages) // CHARS_PER_TOKEN
 
@@ -44,7 +47,11 @@ def ask(run: Run, step: int, stage: Stage, asked: Sequence[RequestRecord]) -> It
     """Yield every sample of every request: first those that were kept before a stop, then the rest as they finish."""
     if not asked:
         return
-    run.store.add_requests(step, asked)
+    conversation = run.conversation
+    if conversation is None:
+        run.store.add_requests(step, asked)
+    else:
+        conversation.expect(asked)
     purposes: set[Purpose] = {item.purpose for item in asked}
     kept = {key: sample for purpose in sorted(purposes) for key, sample in run.store.samples(step, purpose).items()}
     wanted = [(item.request.id, index) for item in asked for index in range(item.request.count)]
@@ -53,17 +60,38 @@ def ask(run: Run, step: int, stage: Stage, asked: Sequence[RequestRecord]) -> It
         if key in kept:
             done += 1
             yield kept[key]
-    kept_at = time.monotonic()
-    requests = [item.request for item in asked]
-    for sample in ask_for_missing(lambda missing: _timed(run, run.policy.sample(missing)), requests, kept, ADVICE):
-        run.store.add_sample(step, sample)
-        if time.monotonic() - kept_at > SPENDING_KEPT_EVERY_S:
-            keep_spending(run)
-            kept_at = time.monotonic()
-        run.clock.tokens += sample.tokens
+    if conversation is None:
+        missing = _ask_policy(run, step, asked, kept)
+    else:
+        missing = conversation.deliver(key for key in wanted if key not in kept)
+    for sample in missing:
         done += 1
         run.observer.progress(step, stage, done, len(wanted))
         yield sample
+
+
+def _ask_policy(run: Run, step: int, asked: Sequence[RequestRecord], kept: Container[SampleKey]) -> Iterator[Sample]:
+    """Yield the samples that are not kept as they finish, each written down before."""
+    keeper = Keeper(run, step)
+    requests = [item.request for item in asked]
+    for sample in ask_for_missing(lambda missing: _timed(run, run.policy.sample(missing)), requests, kept, ADVICE):
+        keeper.keep(sample)
+        yield sample
+
+
+class Keeper:
+    """Writes the samples of a step down as they come, and now and then what they cost."""
+
+    def __init__(self, run: Run, step: int) -> None:
+        self._run, self._step = run, step
+        self._spending_kept = time.monotonic()
+
+    def keep(self, sample: Sample) -> None:
+        self._run.store.add_sample(self._step, sample)
+        if time.monotonic() - self._spending_kept > SPENDING_KEPT_EVERY_S:
+            keep_spending(self._run)
+            self._spending_kept = time.monotonic()
+        self._run.clock.tokens += sample.tokens
 
 
 def keep_spending(run: Run) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from evoenv.admission.calibration import FULLY_RIGHT
 from evoenv.ids import SolverRequestId
@@ -13,6 +12,7 @@ from evoenv.pool.state import Draw, Outcome, PoolState, draw, instance_seed
 from evoenv.prompts.solver import solver_messages
 from evoenv.records import Instance, Message, Request, Sample, Score, derive_seed
 from evoenv.stages.context import Run
+from evoenv.stages.cores import on_all_cores
 from evoenv.stages.groups import solver_groups
 from evoenv.stages.judgement import fits_solver, score_responses
 from evoenv.stages.sampling import ask
@@ -31,7 +31,7 @@ def solve(run: Run, step: int, pool: PoolState, admitted: Sequence[str]) -> None
     count = run.config.solver.prompts if run.training else 0
     draws = draw(pool, admitted, step, count, run.seed, run.config.solver)
     instances = _instances(run, step, draws)
-    asked = [_request(run, step, index, draws[index], instance) for index, instance in instances.items()]
+    asked = [draw_request(run, step, index, draws[index], instance) for index, instance in instances.items()]
     said = {(sample.request_id, sample.index): sample for sample in ask(run, step, "solved", asked)}
     _score(run, step, asked, said)
     with run.store.stage(step, "solved"):
@@ -54,32 +54,34 @@ def solver_outcomes(store: Store, step: int) -> list[Outcome]:
 
 def _instances(run: Run, step: int, draws: Sequence[Draw]) -> dict[int, Instance]:
     """Make an instance for each draw, by its index; none if its environment fails (or overflows) every time."""
-    by_environment: dict[str, list[int]] = {}
-    for index, item in enumerate(draws):
-        by_environment.setdefault(item.environment_id, []).append(index)
-
-    def make(environment_id: str) -> dict[int, Instance]:
-        made: dict[int, Instance] = {}
-        with run.workers.worker(sources[environment_id]) as worker:
-            for attempt in range(ATTEMPTS):
-                for level in sorted({draws[index].difficulty for index in by_environment[environment_id]}):
-                    left = [
-                        index
-                        for index in by_environment[environment_id]
-                        if draws[index].difficulty == level and index not in made
-                    ]
-                    seeds = [instance_seed(run.seed, environment_id, step, index, attempt) for index in left]
-                    for index, instance in zip(left, worker.instances(seeds, level), strict=True):
-                        if instance is not None and fits_solver(run, instance):
-                            made[index] = instance
-        return made
-
-    sources = {environment_id: run.store.source(environment_id) or "" for environment_id in by_environment}
-    instances: dict[int, Instance] = {}
-    with ThreadPoolExecutor(run.sandbox.workers, thread_name_prefix="evoenv-draw") as threads:
-        for made in threads.map(make, by_environment):
-            instances.update(made)
+    instances, made_early = ({}, set()) if run.ahead is None else run.ahead.instances(draws)
+    left = {index: item for index, item in enumerate(draws) if index not in made_early}
+    work = by_environment(run, left)
+    for made in on_all_cores(run, "draw", lambda item: make_instances(run, step, *item), work):
+        instances.update(made)
     return dict(sorted(instances.items()))
+
+
+def by_environment(run: Run, draws: Mapping[int, Draw]) -> list[tuple[str, dict[int, Draw]]]:
+    """Sort draws by environment, whose source goes with them."""
+    sorted_draws: dict[str, dict[int, Draw]] = {}
+    for index, item in draws.items():
+        sorted_draws.setdefault(item.environment_id, {})[index] = item
+    return [(run.store.source(environment_id) or "", own) for environment_id, own in sorted_draws.items()]
+
+
+def make_instances(run: Run, step: int, source: str, draws: Mapping[int, Draw]) -> dict[int, Instance]:
+    """Make the instances of one environment; only those that can be made and shown are returned."""
+    made: dict[int, Instance] = {}
+    with run.workers.worker(source) as worker:
+        for attempt in range(ATTEMPTS):
+            for level in sorted({item.difficulty for item in draws.values()}):
+                left = [index for index, item in draws.items() if item.difficulty == level and index not in made]
+                seeds = [instance_seed(run.seed, draws[index].environment_id, step, index, attempt) for index in left]
+                for index, instance in zip(left, worker.instances(seeds, level), strict=True):
+                    if instance is not None and fits_solver(run, instance):
+                        made[index] = instance
+    return made
 
 
 def solver_request(run: Run, request_id: str, messages: tuple[Message, ...], step: int, index: int) -> Request:
@@ -98,7 +100,8 @@ def solver_request(run: Run, request_id: str, messages: tuple[Message, ...], ste
     )
 
 
-def _request(run: Run, step: int, index: int, drawn: Draw, instance: Instance) -> RequestRecord:
+def draw_request(run: Run, step: int, index: int, drawn: Draw, instance: Instance) -> RequestRecord:
+    """Ask for the group of one draw."""
     messages = solver_messages(instance.prompt)
     request = solver_request(run, str(SolverRequestId(step, index)), messages, step, index)
     return RequestRecord(request, "solve", drawn.environment_id, instance.seed, instance.difficulty)
@@ -119,9 +122,8 @@ def _score(run: Run, step: int, asked: Sequence[RequestRecord], said: Mapping[Sa
     def score_environment(environment_id: str) -> dict[SampleKey, Score]:
         return score_responses(run, sources[environment_id], work[environment_id])
 
-    with ThreadPoolExecutor(run.sandbox.workers, thread_name_prefix="evoenv-score") as threads:
-        for scores in threads.map(score_environment, work):
-            run.store.add_scores(step, scores)
+    for scores in on_all_cores(run, "score", score_environment, work):
+        run.store.add_scores(step, scores)
 
 
 def solver_metrics(store: Store, step: int) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -52,6 +53,8 @@ def synthesise(run: Run, step: int, pool: PoolState) -> Proposed:
             if not run.store.stage_done(step, "generated"):
                 with run.store.stage(step, "generated"):
                     run.store.add_metrics(step, {"time/generate": time.perf_counter() - began})
+            if run.ahead is not None and run.training:  # without training, repairs may follow
+                run.ahead.proposed(run.store.candidates(step))
             run.observer.stage(step, "validated")
             validation.finish()
             if not run.training:
@@ -178,47 +181,72 @@ def funnel(proposed: Proposed) -> dict[str, float]:
 
 
 class _Validation:
-    """Validates on as many threads as the sandbox has workers; writes from the caller's thread only."""
+    """Validates on as many threads as the sandbox has workers; writes from the caller's thread only.
+
+    If stages overlap, verdicts are also taken up between the samples of others, and told to what asks ahead.
+    """
 
     def __init__(self, run: Run, step: int) -> None:
         self._run, self._step = run, step
         self._threads = ThreadPoolExecutor(run.sandbox.workers, thread_name_prefix="evoenv-validate")
-        self._done = set(run.store.reports(step))
-        self._submitted = set(self._done)
-        self._running: dict[Future[ValidationReport], list[str]] = {}
+        self._known = run.store.reports(step)
+        self._done = set(self._known)
+        self._submitted: set[str] = set()
+        self._running: dict[Future[ValidationReport], list[Candidate]] = {}
         self._by_source: dict[str | None, Future[ValidationReport]] = {}
+        self._closing = ExitStack()
 
     def __enter__(self) -> _Validation:
+        self._closing.callback(self._threads.shutdown, wait=True, cancel_futures=True)
+        if self._run.conversation is not None:
+            self._closing.enter_context(self._run.conversation.listening(self._take_up))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        self._closing.close()
 
     def submit(self, candidate: Candidate) -> None:
         """Start validating; a source that is already being validated is not run twice."""
         if candidate.id in self._submitted:
             return
         self._submitted.add(candidate.id)
+        if candidate.id in self._known:
+            self._tell(candidate, self._known[candidate.id])
+            return
         future = self._by_source.get(candidate.source)
         if future is None:
             future = self._threads.submit(self._validate, candidate.source)
             self._by_source[candidate.source] = future
-        self._running.setdefault(future, []).append(candidate.id)
-        self._collect([future for future in self._running if future.done()])
+        self._running.setdefault(future, []).append(candidate)
+        self._take_up()
 
     def finish(self) -> None:
         while self._running:
-            self._collect(wait(self._running, return_when=FIRST_COMPLETED).done)
+            if self._run.conversation is None:
+                wait(self._running, return_when=FIRST_COMPLETED)
+            else:
+                self._run.conversation.until(list(self._running))
+            self._take_up()
             self._run.observer.progress(
                 self._step, "validated", len(self._done), len(self._done) + sum(map(len, self._running.values()))
             )
 
-    def _collect(self, finished: set[Future[ValidationReport]] | list[Future[ValidationReport]]) -> None:
+    def _take_up(self) -> bool:
+        """Write down the verdicts that are there; return whether others are being made."""
+        judged: list[tuple[Candidate, ValidationReport]] = []
         with self._run.store.transaction():
-            for future in finished:
-                for candidate_id in self._running.pop(future):
-                    self._run.store.add_report(self._step, candidate_id, future.result())
-                    self._done.add(candidate_id)
+            for future in [future for future in self._running if future.done()]:
+                for candidate in self._running.pop(future):
+                    self._run.store.add_report(self._step, candidate.id, future.result())
+                    self._done.add(candidate.id)
+                    judged.append((candidate, future.result()))
+        for candidate, report in judged:
+            self._tell(candidate, report)
+        return bool(self._running)
+
+    def _tell(self, candidate: Candidate, report: ValidationReport) -> None:
+        if self._run.ahead is not None:
+            self._run.ahead.validated(candidate, report)
 
     def _validate(self, source: str | None) -> ValidationReport:
         if source is None:

@@ -322,6 +322,13 @@ class Journal:
                     "INSERT OR IGNORE INTO rollouts VALUES (?, ?, ?, ?)", (*key, pack_rollout(sample.rollout))
                 )
 
+    def sample_keys(self, step: int) -> set[SampleKey]:
+        """Return which samples of a step are kept, whatever for."""
+        rows = self._database.query(
+            "SELECT s.request_id, s.idx FROM requests q JOIN samples s ON s.request_id = q.id WHERE q.step = ?", (step,)
+        )
+        return {(request_id, index) for request_id, index in rows}
+
     def samples(self, step: int, purpose: Purpose) -> dict[SampleKey, Sample]:
         """Return the samples of a step for one purpose, with their rollouts while those are kept."""
         rows = self._database.query(
