@@ -14,6 +14,8 @@ Same model (nano), prompts, samples and lengths, one run; one after the other, b
 Samples differ in length with their random streams, so everything is compared per sampled token; every sampled token is
 trained on. Seconds of the clock mean something on an idle machine only; the CPU seconds of all processes beside them
 hardly change with the load. The first round is not counted: it compiles and allocates.
+
+verl's trainer leaves its buffers in /dev/shm (`psm_*`, 0.4 GB) behind: remove them if nothing runs.
 """
 
 from __future__ import annotations
