@@ -96,6 +96,17 @@ def test_the_closest_pairs_of_each_measure_come_first_with_both_texts() -> None:
     assert len(by_meaning) == 2
 
 
+def test_a_suite_made_by_a_rule_does_not_fill_the_pairs_with_one_environment() -> None:
+    same = [f"Count the primes below {number} and print the count." for number in (100, 101, 102, 103, 104)]
+    result = audited(*same, "Of the seven red balls one is old and blue.", pairs=4)
+    by_words = [(pair.problem, pair.environment) for pair in result.pairs if pair.by == "ngram"]
+    assert by_words[:3] == [("p0", "e0"), ("p1", "e0"), ("p2", "e0")]
+    assert by_words[3] == ("p5", "e1")
+    # as long as there are others: alone, one environment fills them all
+    alone = [pair.problem for pair in audited(*same, pairs=4).pairs if pair.by == "ngram"]
+    assert alone == ["p0", "p1", "p2", "p3"]
+
+
 def test_one_problem_alone_has_nothing_to_be_compared_with_in_its_suite() -> None:
     assert audited("A triangle.").matches[0].within is None
 

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,7 +37,7 @@ def votes(*verdicts: Verdict) -> tuple[Review, ...]:
     return tuple(Review(verdict, "") for verdict in verdicts)
 
 
-def write_run(directory: Path, *, reviewed: bool = True) -> Path:
+def write_run(directory: Path, *, reviewed: bool = True, overrides: Sequence[str] = ()) -> Path:
     """A run with three distinct candidates at L5, a copy, one that stopped at L4 and one without a source."""
     candidates: list[tuple[str | None, int, tuple[Review, ...]]] = [
         (GOOD, 5, votes("accept", "accept")),
@@ -47,7 +47,7 @@ def write_run(directory: Path, *, reviewed: bool = True) -> Path:
         (GOOD + "# other\n", 4, ()),
         (None, 0, ()),
     ]
-    with Store.create(directory, to_mapping(load_config()), {"evoenv": "0.1.0"}) as store:
+    with Store.create(directory, to_mapping(load_config(overrides=overrides)), {"evoenv": "0.1.0"}) as store:
         request = Request(str(GeneratorRequestId(1, 0)), "generator", (Message("user", "write"),), count=8)
         store.add_requests(1, [RequestRecord(request, "generate")])
         reviews = {}
@@ -183,6 +183,33 @@ def test_a_run_without_verdicts_of_its_own_gets_the_baselines_and_a_hint(
     shown = capsys.readouterr().out
     assert "--run DIR asks its policy now" in shown
     assert "3 that were never reviewed" in shown
+
+
+@pytest.mark.slow
+@pytest.mark.sandbox
+def test_a_checkpoint_is_asked_instead_and_what_is_known_is_not_asked_again(
+    tmp_path: Path, server: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "run", overrides=["model.name=tiny-test", "model.device=cpu"])
+    command = [
+        "audit-review", str(run), "--labels-by", "author-1", "--base-url", f"{server}/v1", "--votes", "1",
+        "--run", str(run), "--checkpoint", "0", "--reviews", "2", "--set", "review.max_tokens=4", "--json",
+    ]  # fmt: skip
+    assert main(command) == 0
+    document = json.loads(capsys.readouterr().out)
+    rows = {(row["checks"], row["rule"]): row for row in document["table"]}
+    assert rows["review", "any-reject"]["unparsed"] == 2 * 3, "four tokens of random weights are no verdict"
+    assert asked(server) == 3
+    kept = Path(document["results"])
+    lines = kept.read_text().splitlines(keepends=True)
+    kept.write_text("".join(lines[:-1]) + lines[-1][:10])  # as a kill leaves it
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["table"] == document["table"]
+    assert len(kept.read_text().splitlines()) == len(lines)
+    assert asked(server) == 3
+    assert main(command[:-1]) == 0
+    shown = capsys.readouterr().out
+    assert f"every review: {kept}" in shown
 
 
 @pytest.mark.parametrize(

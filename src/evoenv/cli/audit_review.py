@@ -77,7 +77,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="N of each label, drawn (all; 40 of the corpus); with --labels-by N candidates",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="of the draw, of instances and of reviews (0)")
-    parser.add_argument("--results", type=Path, metavar="FILE", help="where verdicts are kept, and continued from")
+    parser.add_argument(
+        "--results", type=Path, metavar="FILE",
+        help="where verdicts are kept, and continued from; with --labels-by the votes",
+    )  # fmt: skip
     add_json_option(parser)
     add_allow_degraded(parser)
     parser.set_defaults(run=run)
@@ -178,6 +181,7 @@ def run_judged(arguments: argparse.Namespace) -> int:
 
     try:
         with driving.logged(screen):
+            reviews: Path | None = None
             labels = ask_judge(arguments.labels, candidates, config, judge, path, progress=bar, **options)
             if arguments.run_directory is None:
                 audited, who = audit_recorded(labels, candidates), "the run's own verdicts"
@@ -185,8 +189,8 @@ def run_judged(arguments: argparse.Namespace) -> int:
                 own = [] if arguments.reviews is None else [f"review.reviews={arguments.reviews}"]
                 settings = audit_config(arguments.run_directory, None, [*arguments.overrides, *own])
                 subject = run_subject(arguments.run_directory, arguments.checkpoint, arguments.overrides)
-                results = results_path(labels.labelled, subject)
-                audited = audit(labels.labelled, settings, subject, results, progress=bar, **options)
+                reviews = results_path(labels.labelled, subject)
+                audited = audit(labels.labelled, settings, subject, reviews, progress=bar, **options)
                 who = subject.label
     except KeyboardInterrupt:
         screen.print(
@@ -197,13 +201,14 @@ def run_judged(arguments: argparse.Namespace) -> int:
         facts = {"by": arguments.labels_by, "votes_each": config.review.reviews, "file": str(path),
                  "candidates": len(candidates), "undecided": list(labels.undecided), "unparsed": labels.unparsed,
                  "votes": votes_json(labels)}  # fmt: skip
-        print_json({"model": who, "labels": facts, **audited.to_json()})
+        own_file = {} if reviews is None else {"results": str(reviews)}
+        print_json({"model": who, "labels": facts, **own_file, **audited.to_json()})
     else:
-        show_judged(audited, labels, who, arguments.labels_by, path)
+        show_judged(audited, labels, who, arguments.labels_by, path, reviews)
     return 0
 
 
-def show_judged(audited: Audit, labels: Labels, who: str, judge: str, path: Path) -> None:
+def show_judged(audited: Audit, labels: Labels, who: str, judge: str, path: Path, reviews: Path | None) -> None:
     screen = console()
     items = audited.labelled.items
     sound = sum(not item.buggy for item in items)
@@ -224,6 +229,8 @@ def show_judged(audited: Audit, labels: Labels, who: str, judge: str, path: Path
     if not rows:
         screen.print(Text(NO_REVIEWS, "dim"), soft_wrap=True)
     screen.print(Text(visible(f"every vote: {path}"), "dim"), soft_wrap=True)
+    if reviews is not None:
+        screen.print(Text(visible(f"every review: {reviews}"), "dim"), soft_wrap=True)
 
 
 def _agreement_table(rows: Sequence[TableRow]) -> Table:

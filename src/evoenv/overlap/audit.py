@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evoenv.ports import Embedder
+
+PER_ENVIRONMENT = 3
+"""Pairs of one environment that are shown before those of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +180,13 @@ def compare(
 
     by_words = sorted((row for row, found in enumerate(held) if found.share > 0), key=lambda row: -held[row].share)
     by_meaning = sorted(range(len(problems)), key=lambda row: -float(cosines[row, nearest[row]]))
-    closest = [pair("ngram", row, position) for row in by_words[:pairs] if (position := held[row].prompt) is not None]
-    closest += [pair("cosine", row, int(nearest[row])) for row in by_meaning[:pairs]]
+    holders = [(row, position) for row in by_words if (position := held[row].prompt) is not None]
+    neighbours = [(row, int(nearest[row])) for row in by_meaning]
+    closest = [
+        pair(by, row, position)
+        for by, ranked in (("ngram", holders), ("cosine", neighbours))
+        for row, position in _varied(ranked, [prompt.environment for prompt in pool.prompts], pairs)
+    ]
     return Overlap(
         format=FORMAT,
         pool=pool.pool,
@@ -194,6 +203,22 @@ def compare(
         matches=matches,
         pairs=tuple(closest),
     )
+
+
+def _varied(ranked: Sequence[tuple[int, int]], environments: Sequence[str], count: int) -> list[tuple[int, int]]:
+    """Choose the first `count` of ranked pairs, a few of each environment as long as there are others.
+
+    The problems of a suite that is made by a rule are all alike, and all nearest to the same environment.
+    """
+    seen: Counter[str] = Counter()
+    first: list[int] = []
+    for place, (_, position) in enumerate(ranked):
+        seen[environments[position]] += 1
+        if seen[environments[position]] <= PER_ENVIRONMENT:
+            first.append(place)
+    kept = first[:count]
+    others = [place for place in range(len(ranked)) if place not in set(kept)]
+    return [ranked[place] for place in sorted([*kept, *others[: count - len(kept)]])]
 
 
 def _embed(

@@ -49,7 +49,7 @@ def count_rows(overlap: Overlap) -> list[tuple[str, str]]:
 
 def page(overlap: Overlap) -> str:
     """Render the page."""
-    levels = ", ".join(map(str, overlap.difficulties))
+    levels = ("level " if len(overlap.difficulties) == 1 else "levels ") + ", ".join(map(str, overlap.difficulties))
     rows = (f"<tr><td>{escape(words)}</td><td>{escape(value)}</td></tr>" for words, value in count_rows(overlap))
     sections = "".join(
         f"<h2>{title}</h2>" + ("".join(map(_pair, found)) or '<p class="dim">No prompt shares a run of words.</p>')
@@ -67,7 +67,7 @@ def page(overlap: Overlap) -> str:
 </head>
 <body>
 <h1>Overlap of {escape(overlap.pool)} with {escape(overlap.suite)}</h1>
-<p>{overlap.prompts:,} prompts of {overlap.environments:,} environments (levels {levels}; {overlap.instances} instances
+<p>{overlap.prompts:,} prompts of {overlap.environments:,} environments ({levels}; {overlap.instances} instances
 each, {overlap.not_rendered:,} could not be generated), against {len(overlap.matches):,} problems. Words in runs of
 {overlap.n}; embeddings by {escape(overlap.embedder)}.</p>
 <table><tr><th>Problems that</th><th></th></tr>{"".join(rows)}</table>
