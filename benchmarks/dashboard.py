@@ -140,9 +140,18 @@ def _vector(rng: random.Random) -> Any:
 # --------------------------------------------------------------------------- the command, and what it answers
 
 
+def cpu_seconds(process_id: int) -> float:
+    """The processor time that a process has used; 0 where the kernel has no /proc."""
+    try:
+        fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextmanager
-def watching(directory: Path, *, wait: bool = False) -> Iterator[tuple[str, float]]:
-    """Start the command; its address, and the seconds until it printed that."""
+def watching(directory: Path, *, wait: bool = False) -> Iterator[tuple[str, float, int]]:
+    """Start the command; its address, the seconds until it printed that, and its process id."""
     began = time.perf_counter()
     command = [sys.executable, "-m", "evoenv", "watch", str(directory), "--port", "0", *(["--wait"] if wait else [])]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -151,7 +160,7 @@ def watching(directory: Path, *, wait: bool = False) -> Iterator[tuple[str, floa
         assert process.stdout is not None
         address = re.search(r"http://\S+", process.stdout.readline())
         assert address is not None, "the command has not started"
-        yield address[0], time.perf_counter() - began
+        yield address[0], time.perf_counter() - began, process.pid
     finally:
         process.terminate()
         process.wait()
@@ -167,9 +176,11 @@ def ask(address: str, path: str) -> tuple[Any, float]:
 
 def measure(directory: Path, size: int, *, browser: bool) -> dict[str, float]:
     """All times of one size, in seconds."""
-    with watching(directory) as (address, started):
+    with watching(directory) as (address, started, process_id):
         times = {"start": started}
+        used = cpu_seconds(process_id)
         _, times["first overview"] = ask(address, "overview")
+        times["first overview, processor time"] = cpu_seconds(process_id) - used
         rows = ask(address, "candidates?limit=1&fate=admitted")[0]["rows"]
         for name, path in QUERIES.items():
             filled = [
@@ -226,7 +237,7 @@ def page_open(directory: Path) -> Iterator[list[int]]:
     """A server and a listener that does what an open page does; counts what it fetched."""
     fetched = [0]
     stop = threading.Event()
-    with watching(directory, wait=True) as (address, _):
+    with watching(directory, wait=True) as (address, _, _):
 
         def listen() -> None:
             with urllib.request.urlopen(f"{address}api/changes", timeout=300) as stream:

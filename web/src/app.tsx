@@ -99,7 +99,12 @@ function Frame({ source, connected }: { source: Source; connected: boolean }) {
   useEffect(() => {
     document.title = `${run ?? "no run"} – ${current?.[1] ?? "EvoEnv"} – EvoEnv`;
   }, [run, current]);
-  useEffect(() => window.scrollTo(0, 0), [route.view, route.id]);
+  useEffect(() => {
+    window.scrollTo(0, 0);
+    const nav = document.querySelector("nav");
+    const tab = nav?.querySelector<HTMLElement>("[aria-current]");
+    if (nav && tab) nav.scrollLeft = tab.offsetLeft - nav.offsetLeft - (nav.clientWidth - tab.clientWidth) / 2; // narrow screens show some of the tabs
+  }, [route.view, route.id]);
 
   return (
     <>

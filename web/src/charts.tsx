@@ -179,7 +179,7 @@ export function Chart(props: Props) {
         <span class="at">{index === null ? xLabel : `${xLabel} ${labels?.[index] ?? x[index]}`}</span>
         {shown.map((line) => (
           <span key={line.label}>
-            <i class={line.dots ? "dot" : kind === "columns" ? "box" : line.dash ? "dashed" : "line"} style={{ "--hue": `var(--${line.colour})` }} />
+            <i class={line.dots ? "dot" : kind === "columns" ? "box" : "line"} style={{ "--hue": `var(--${line.colour})`, background: line.dots || kind === "columns" ? undefined : stroke(line.dash) }} />
             {line.label}
             <b>{index === null && labels ? "" : value(line, index, share, unit)}</b>
           </span>
@@ -193,6 +193,14 @@ export function Chart(props: Props) {
       )}
     </figure>
   );
+}
+
+/** A line's strokes and gaps as the background of its mark in the legend. */
+function stroke(dash: number[] | undefined): string {
+  if (!dash) return "var(--hue)";
+  let at = 0;
+  const stops = dash.map((length, index) => `${index % 2 ? "transparent" : "var(--hue)"} ${at}px ${(at += length)}px`);
+  return `repeating-linear-gradient(90deg, ${stops.join(", ")})`;
 }
 
 const ROWS_AT_MOST = 500;

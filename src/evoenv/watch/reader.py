@@ -51,6 +51,8 @@ class _Kept:
     def __init__(self, identity: tuple[int, int, float | None]) -> None:
         self.identity = identity
         self.steps: dict[int, Step] = {}
+        self.reading = threading.Lock()
+        """Held by whoever reads steps: a second request waits for them instead of reading the same."""
         self.values: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
 
@@ -175,13 +177,12 @@ class Reader:
 
     def _steps(self, view: RunView, kept: _Kept) -> list[Step]:
         """Read the steps; finished ones only once."""
-        with self._lock:
-            known = dict(kept.steps)
-        first = next(number for number in range(1, len(known) + 2) if number not in known)
-        new = view.steps(first)
-        with self._lock:
-            kept.steps |= {step.number: step for step in new if step.finished}
-        return [known[number] for number in range(1, first)] + new
+        with kept.reading:
+            known = kept.steps
+            first = next(number for number in range(1, len(known) + 2) if number not in known)
+            new = view.steps(first)
+            known |= {step.number: step for step in new if step.finished}
+            return [known[number] for number in range(1, first)] + new
 
     def _keep(self, kept: _Kept, key: tuple[Any, ...], make: Callable[[], T]) -> T:
         with self._lock:

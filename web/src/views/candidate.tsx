@@ -168,7 +168,7 @@ function Reward({ parts, layer, reason }: { parts: RewardParts; layer: number | 
   return (
     <div class="reward">
       <p class="formula">
-        R = Q<sub>val</sub> + γ·N = <b class="ink-green">{fixed(quality)}</b> + {fixed(parts.gamma)}·{fixed(parts.novelty)} = <b>{fixed(quality)}</b> {parts.diversity >= 0 ? "+" : ""}{" "}
+        R = Q<sub>val</sub> + γ·N = <b class="ink-green">{fixed(quality)}</b> + {parts.novelty === null ? "0" : `${fixed(parts.gamma)}·${fixed(parts.novelty)}`} = <b>{fixed(quality)}</b> {parts.diversity >= 0 ? "+" : ""}{" "}
         <b class="ink-pink">{fixed(parts.diversity)}</b> = <strong>{signed(parts.reward)}</strong>
       </p>
       <div class="parts" role="img" aria-label={`quality ${fixed(quality)}, diversity ${fixed(parts.diversity)}`}>

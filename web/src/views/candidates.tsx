@@ -8,13 +8,13 @@ import type { Candidate, Environment, Overview } from "../types";
 
 const COLUMNS: Column<Candidate>[] = [
   { key: "id", label: "candidate", width: "9.2rem", cell: (row) => <code>{row.id}</code>, wide: true },
-  { key: "name", label: "name", width: "minmax(8rem, 2fr)", cell: (row) => <strong>{row.name === row.id ? "–" : brief(row.name, 60)}</strong> },
+  { key: "name", label: "name", width: "minmax(5.5rem, 2fr)", cell: (row) => <strong>{row.name === row.id ? "–" : brief(row.name, 60)}</strong> },
   { key: "state", label: "fate", width: "minmax(6.6rem, 1fr)", cell: (row) => <State state={row.state} /> },
   { key: "layer", label: "layer", width: "3.4rem", cell: (row) => (row.layer === null ? "–" : `L${row.layer}`), wide: true },
   { key: "codes", label: "findings", width: "minmax(6rem, 1.5fr)", cell: (row) => <code>{row.codes.join(" ")}</code>, wide: true },
   { key: "rate", label: "pass rate", width: "5.4rem", align: "right", cell: (row) => percent(row.rate), wide: true },
   { key: "novelty", label: "novelty", width: "4.6rem", align: "right", cell: (row) => fixed(row.novelty), wide: true },
-  { key: "reward", label: "reward", width: "4.6rem", align: "right", cell: (row) => signed(row.reward) },
+  { key: "reward", label: "reward", width: "4rem", align: "right", cell: (row) => signed(row.reward) },
 ];
 const FILTERS = ["fate", "layer", "code", "step", "tag", "text"] as const;
 const ORDERS: [string, string][] = [

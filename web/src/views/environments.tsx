@@ -10,10 +10,10 @@ const SHOWN = 200;
 type Key = "name" | "admitted" | "epochs" | "level" | "score" | "children";
 const COLUMNS: [Key, string, string][] = [
   ["name", "name", ""],
-  ["admitted", "since step", "right"],
-  ["epochs", "uses", "right"],
+  ["admitted", "since", "right"],
+  ["epochs", "uses", "right wide"],
   ["level", "level", "right wide"],
-  ["score", "mean score", "right"],
+  ["score", "score", "right"],
   ["children", "children", "right wide"],
 ];
 
@@ -65,7 +65,7 @@ export function EnvironmentsView({ run }: { run: string }) {
         />
         <Choice id="tag" label="tag" value={tag} onChange={set("tag")} options={tags.map((name) => [name, name])} />
       </form>
-      <div class="scroll">
+      <div class="scroll names">
         <table class="plain">
           <thead>
             <tr>
@@ -90,7 +90,7 @@ export function EnvironmentsView({ run }: { run: string }) {
                   </a>
                 </td>
                 <td class="right">{row.original ? "seed" : row.admitted}</td>
-                <td class="right">{row.epochs}</td>
+                <td class="right wide">{row.epochs}</td>
                 <td class="right wide">{row.level}</td>
                 <td class="right">{percent(row.score)}</td>
                 <td class="right wide">{row.children ?? 0}</td>

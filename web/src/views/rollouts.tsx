@@ -8,14 +8,14 @@ import { Choice } from "./candidates";
 
 const COLUMNS: Column<Group>[] = [
   { key: "id", label: "group", width: "10.5rem", cell: (row) => <code>{row.id}</code>, wide: true },
-  { key: "step", label: "step", width: "3.6rem", align: "right", cell: (row) => row.step },
-  { key: "role", label: "role", width: "5.6rem", cell: (row) => row.role },
-  { key: "name", label: "environment", width: "minmax(7rem, 2fr)", cell: (row) => (row.name ? brief(row.name, 60) : row.role === "generator" ? "–" : brief(row.subject ?? "–", 40)) },
+  { key: "step", label: "step", width: "2.2rem", align: "right", cell: (row) => row.step },
+  { key: "role", label: "role", width: "4.6rem", cell: (row) => row.role },
+  { key: "name", label: "environment", width: "minmax(4.2rem, 2fr)", cell: (row) => (row.name ? brief(row.name, 60) : row.role === "generator" ? "–" : brief(row.subject ?? "–", 40)) },
   { key: "level", label: "level", width: "4rem", align: "right", cell: (row) => row.difficulty ?? "–", wide: true },
   { key: "responses", label: "responses", width: "5.6rem", align: "right", cell: (row) => `${row.responses}/${row.wanted}`, wide: true },
   { key: "tokens", label: "tokens", width: "5rem", align: "right", cell: (row) => count(row.tokens), wide: true },
-  { key: "reward", label: "mean", width: "4.4rem", align: "right", cell: (row) => fixed(row.reward) },
-  { key: "signal", label: "signal", width: "5rem", cell: (row) => (row.silent === null ? "–" : row.silent ? <span class="faint">silent</span> : <strong>trains</strong>) },
+  { key: "reward", label: "mean", width: "2.7rem", align: "right", cell: (row) => fixed(row.reward) },
+  { key: "signal", label: "signal", width: "3.2rem", cell: (row) => (row.silent === null ? "–" : row.silent ? <span class="faint">silent</span> : <strong>trains</strong>) },
 ];
 
 export function RolloutsView({ run }: { run: string }) {
