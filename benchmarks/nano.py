@@ -1,10 +1,12 @@
 """What one evoenv step costs with the small policy, and where the time goes.
 
-    python benchmarks/nano.py [--json] [--steps 2] [--model nano]
+    python benchmarks/nano.py [--json] [--steps 2] [--model nano] [--kind reading | recomputing]
 
 - sampling: tokens per second of solver responses at 64 rows, eight to a prompt as the loop samples them, and one to a
   prompt, where reading prompts costs more than writing answers. Goal: 2,000 on two cores.
 - step: whole steps of the `nano` preset, review included (the preset leaves it out), by stage. Goal: 60 s on two cores.
+- `--kind recomputing`: the same steps without any review and with recomputation, and what that adds to a step. All
+  verdicts admit here, so that both runs go the same way. Goal: at most a third.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Any
 
 import torch
 
-from evoenv.config import Config, load_config
+from evoenv.config import Config, load_config, to_mapping
 from evoenv.corpus import Author
 from evoenv.corpus.compose.screen import load
 from evoenv.engines.local.policy import LocalPolicy
@@ -92,6 +94,10 @@ def step(policy: LocalPolicy, config: Config, steps: int) -> dict[str, Any]:
             seconds = time.perf_counter() - began
             overhead = [value for _, value in store.metric("time/overhead_share")]
             admitted = sum(len(store.decisions(number)) for number in range(1, steps + 1))
+            running = sum(value for _, value in store.metric("time/recompute"))
+            programs = sum(
+                len(item.shares) for number in range(1, steps + 1) for item in store.recomputations(number).values()
+            )
     done = len(summaries)
     return {
         "steps": done,
@@ -99,7 +105,39 @@ def step(policy: LocalPolicy, config: Config, steps: int) -> dict[str, Any]:
         "stages": {name: value / done for name, value in clock.seconds.items()},
         "share_beside_the_policy": sum(overhead) / len(overhead),
         "candidates": admitted,
+        "programs": programs,
+        "running_programs": running / done,
     }
+
+
+def recomputing(policy: LocalPolicy, config: Config, steps: int) -> dict[str, Any]:
+    """Measure what recomputation adds to a step."""
+    without = load_config(to_mapping(config), overrides=["review.enabled=false"])
+    with_it = load_config(
+        to_mapping(config),
+        overrides=[
+            'review.kind="recomputing"', 'review.program_prompt="short"', "review.program_max_tokens=160",
+            'review.admits=["confirmed", "unconfirmed", "contradicted"]',
+        ],
+    )  # fmt: skip
+    step(policy, without, 1)  # warm
+    plain, recomputed = step(policy, without, steps), step(policy, with_it, steps)
+    added = recomputed["seconds_per_step"] - plain["seconds_per_step"]
+    return {"without": plain, "with": recomputed, "added": added, "added_share": added / plain["seconds_per_step"]}
+
+
+def show_recomputing(found: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(found, indent=1))
+        return
+    plain, recomputed = found["without"], found["with"]
+    print(
+        f"step: {plain['seconds_per_step']:.1f} s without review, {recomputed['seconds_per_step']:.1f} s with "
+        f"recomputation ({found['added_share']:+.0%}); {recomputed['programs'] / recomputed['steps']:.0f} programs a "
+        f"step, {recomputed['running_programs']:.2f} s to run them"
+    )
+    for name, seconds in recomputed["stages"].items():
+        print(f"  {name:<12} {plain['stages'].get(name, 0.0):6.2f} s  {seconds:6.2f} s")
 
 
 def main() -> None:
@@ -107,12 +145,16 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--model", default="nano")
+    parser.add_argument("--kind", choices=["reading", "recomputing"], default="reading")
     arguments = parser.parse_args()
     config = load_config(
         preset("nano"), overrides=["review.enabled=true", f'model.name="{arguments.model}"', "run.steps=1000"]
     )
     with tempfile.TemporaryDirectory() as checkpoints:
         policy = LocalPolicy.open(config.model, config.training, checkpoints=Path(checkpoints), seed=0)
+        if arguments.kind == "recomputing":
+            show_recomputing(recomputing(policy, config, arguments.steps), as_json=arguments.json)
+            return
         groups = {str(group): sampling(policy, config, group) for group in (config.solver.responses_per_prompt, 1)}
         found: dict[str, Any] = {"sampling": groups, "step": step(policy, config, arguments.steps)}
     if arguments.json:

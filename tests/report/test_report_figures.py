@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from report_support import begin
 
 from evoenv.records import Novelty
+from evoenv.report.asymmetry_figure import asymmetry
 from evoenv.report.audit import MARKS_EMBEDDED, figure_document, panel_document
 from evoenv.report.charts import (
     Bars,
@@ -222,3 +223,23 @@ def test_a_forest_or_a_timeline_that_no_page_could_draw_is_cut_and_counted(data:
     document = panel_document(Spans([*spans.spans] * 100, spans.last))
     assert len(document["spans"]) == MARKS_EMBEDDED
     assert document["left_out"] == 100 * len(spans.spans) - MARKS_EMBEDDED
+
+
+def test_the_asymmetry_is_drawn_for_runs_that_recompute_alone(data: RunData) -> None:
+    assert "asymmetry" not in {figure.key for figure in figures_of(data)}
+    entries = [
+        Entry("a", "A", "pool", 1, asymmetry=0.5, pass_rate=0.5),
+        Entry("b", "B", "review", 1, asymmetry=-1.0, pass_rate=1.0),
+        Entry("c", "C", "too-hard", 2, asymmetry=1.0, pass_rate=0.0),
+        Entry("d", "D", "l1", 2),
+    ]
+    (figure,) = asymmetry(replace(data, entries=entries))
+    columns, lines = figure.panels
+    assert isinstance(columns, Columns)
+    assert isinstance(lines, Lines)
+    admitted, refused = ([index for index, value in enumerate(item.values) if value] for item in columns.series)
+    assert (admitted, refused) == ([15], [0, 19])
+    assert [list(item.values) for item in lines.series] == [[-0.25, 1.0], [0.5, None]]
+    assert [row[0] for row in figure.table.rows] == ["a", "b", "c"]
+    assert paint(figure)
+    assert encode(figure_document(figure))

@@ -207,6 +207,7 @@ def test_the_loop_admits_what_programs_confirm(kind: str, unconfirmed: str, sand
     assert verdicts["g001.c06"] == "unconfirmed"
     assert {verdicts[name] for name in named if named[name] != "wrong"} == {"confirmed"}
     assert metrics["recompute/confirmed"] == 5
+    assert metrics["time/recompute"] > 0
     assert fates["g001.c00"][0] == "review"
     assert fates["g001.c04"][0] == "admitted"
     # Unconfirmed: refused if programs decide alone, left to the rules after it if a reader accepts.

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from evoenv.admission.reward import q_unc
 from evoenv.report import pool_figures
+from evoenv.report.asymmetry_figure import asymmetry
 from evoenv.report.charts import (
     DASHES,
     MOST_COLUMNS,
@@ -73,6 +74,7 @@ def figures_of(data: RunData) -> list[Figure]:
         reward(data),
         zero_variance(data),
         pass_rates(data),
+        *asymmetry(data),
         pool_figures.pool(data),
         pool_figures.tags_by_step(data),
         pool_figures.lineage(data),

@@ -124,6 +124,7 @@ def candidates_table(data: RunData) -> Table:
             entry.state,
             entry.layer,
             entry.pass_rate,
+            entry.asymmetry,
             entry.q_val,
             entry.diversity,
             entry.reward,
@@ -139,7 +140,7 @@ def candidates_table(data: RunData) -> Table:
         for entry in data.entries
     ]
     columns = (
-        "id name environment original step state layer pass_rate quality diversity reward similarity retired_step "
-        "consistent d_seed tag_count tags findings parents"
+        "id name environment original step state layer pass_rate asymmetry quality diversity reward similarity "
+        "retired_step consistent d_seed tag_count tags findings parents"
     )
     return Table(tuple(columns.split()), rows)

@@ -75,11 +75,13 @@ def judge(run: Run, step: int, proposed: Proposed) -> Judged:
         if run.conversation is not None:  # what follows up to the solver's groups asks for nothing
             run.conversation.release()
         if not run.store.stage_done(step, "reviewed"):
+            began_running = time.perf_counter()
             recomputations = _recomputations(run, cases, said)
+            running = {"time/recompute": time.perf_counter() - began_running} if recomputations else {}
             with run.store.stage(step, "reviewed"):
                 run.store.add_reviews(step, {str(case.id): _reviews(case, said) for case in cases})
                 run.store.add_recomputations(step, recomputations)
-                run.store.add_metrics(step, _recompute_metrics(recomputations))
+                run.store.add_metrics(step, {**_recompute_metrics(recomputations), **running})
         run.observer.stage(step, "calibrated")
         scores = _scores(run, step, cases, said)
         calibrations = {str(case.id): _calibration(run, case, scores) for case in cases if case.seeds}
