@@ -77,3 +77,24 @@ def test_the_help_on_settings_is_a_file_that_loads_and_says_what_settings_mean()
 
 def test_what_a_resumed_run_may_change_are_settings() -> None:
     assert set(KNOWN_KEYS) >= MAY_CHANGE
+
+
+@pytest.mark.parametrize(
+    ("settings", "overlaps"),
+    [
+        ((), False),
+        (("model.base_url=http://127.0.0.1:1/v1",), True),
+        (("engine.name=verl",), True),
+        (("engine.name=verl", "engine.overlap=off"), False),
+        (("engine.overlap=on",), True),
+    ],
+)
+def test_stages_overlap_with_servers_unless_told_otherwise(settings: tuple[str, ...], overlaps: bool) -> None:
+    assert load_config(overrides=settings).overlaps is overlaps
+
+
+def test_a_policy_draws_at_once_what_its_servers_can_take() -> None:
+    served = load_config(overrides=["model.base_url=http://127.0.0.1:1/v1", "endpoint.concurrency=3"])
+    assert served.drawn_at_once == 3
+    cluster = ("engine.name=verl", "engine.nodes=2", "engine.devices_per_node=4", "engine.tensor_parallel=2")
+    assert load_config(overrides=[*cluster, "engine.sampler_rows=10"]).drawn_at_once == 40
