@@ -239,7 +239,7 @@ def test_a_curve_is_the_mean_over_seeds_with_a_band_from_the_lowest_to_the_highe
     assert (fixed.low[2], fixed.high[2]) == pytest.approx((0.5, 0.7))
     assert (set(untrained.values), untrained.colour) == ({0.25}, "grey")
     assert fixed.colour == training.series[0].colour != evoenv.colour
-    assert held_out.label.startswith("held-out accuracy")
+    assert held_out.title.startswith("held-out accuracy")
 
 
 def test_figures_hold_numbers_or_gaps() -> None:
