@@ -23,9 +23,8 @@ each_check = pytest.mark.parametrize(
     "check",
     [pytest.param(check, id=check.__name__, marks=[pytest.mark.slow] * (check.__name__ in SLOW)) for check in CHECKS],
 )
-served = pytest.param(
-    ENDPOINT, id="endpoint", marks=pytest.mark.slow
-)  # its server loads a model in a process of its own
+# Its server loads a model in a process of its own.
+served = pytest.param(ENDPOINT, id="endpoint", marks=pytest.mark.slow)
 
 
 @pytest.fixture(scope="module", params=[LOCAL, served, SCRIPTED], ids=["local", None, "scripted"])

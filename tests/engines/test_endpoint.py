@@ -331,7 +331,7 @@ def test_leaving_the_iterator_stops_the_work() -> None:
         assert len(statistics(server)["bodies"]) <= 6
 
 
-@pytest.mark.slow
+@pytest.mark.long  # the conformance suite has such a server in ./test
 def test_a_real_model_behind_the_server(tiny_directories: dict[str, Path]) -> None:
     with running_server("--model-dir", str(tiny_directories["llama"])) as server:
         policy = connect(server, key=None, timeout_seconds=60.0)

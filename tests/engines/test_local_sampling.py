@@ -146,7 +146,7 @@ def test_a_small_budget_changes_the_memory_and_not_the_samples(tiny_models: Tiny
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_scheduling_never_changes_what_is_sampled(
     tiny_models: Tiny, monkeypatch: pytest.MonkeyPatch, data: st.DataObject

@@ -171,16 +171,17 @@ def league_table(z: Z) -> int:
 
 
 def winning_moves(z: Z) -> int:
-    @cache
-    def wins(heaps: tuple[int, ...]) -> bool:
-        return any(not wins(after) for after in moves(heaps))
+    return sum(not _wins(after) for after in _after_a_move(tuple(z["heaps"])))
 
-    def moves(heaps: tuple[int, ...]) -> list[tuple[int, ...]]:
-        return [
-            tuple(sorted((*heaps[:i], left, *heaps[i + 1 :]))) for i, heap in enumerate(heaps) for left in range(heap)
-        ]
 
-    return sum(not wins(after) for after in moves(tuple(z["heaps"])))
+@cache
+def _wins(heaps: tuple[int, ...]) -> bool:
+    """Whether the player to move wins; kept, because instances share most of their positions."""
+    return any(not _wins(after) for after in _after_a_move(heaps))
+
+
+def _after_a_move(heaps: tuple[int, ...]) -> list[tuple[int, ...]]:
+    return [tuple(sorted((*heaps[:i], left, *heaps[i + 1 :]))) for i, heap in enumerate(heaps) for left in range(heap)]
 
 
 def take_away(z: Z) -> int:

@@ -193,8 +193,8 @@ def test_withheld_combinations_are_never_shown_in_any_role_and_no_family_is_lost
     assert not combinations & {tuple(part.name for part in other.program(n).parts) for n in range(200)}
 
 
-@pytest.mark.slow
-def test_withholding_everything_is_refused_instead_of_searching_for_ever() -> None:
+def test_withholding_everything_is_refused_instead_of_searching_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evoenv.warmstart.pairs.WITHHELD_TRIES", 40)
     pairs = CorpusPairs(DataRecipe(families="basic", programs=8, withhold=0.9999), seed=0)
     with pytest.raises(InputError, match=r"data\.withhold is 0\.9999"):
         [pairs.program(number) for number in range(8)]
