@@ -29,6 +29,11 @@ def solved(prompt: str, value: Any) -> Solved:
             "x**2 + x + C",
             ["Integral(2*x + 1, x)", "Derivative(2*x + 1, x)"],
         ),
+        (
+            "Integrate -2*x + 1 over x.",
+            "-x**2 + x + C",
+            ["Integral(-2*x + 1, x)", "Derivative(-2*x + 1, x)"],
+        ),
         ("Name the capital of France.", "Paris", []),
     ],
 )

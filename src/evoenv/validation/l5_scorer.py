@@ -77,7 +77,9 @@ def check_scorer(evidence: Evidence) -> tuple[Family | None, list[Finding]]:
     findings += check_tolerance(wrong.neighbour, wrong.foreign, family.compares)
     if not family.compares:
         findings += check_unique(evidence, solved, [*wrong.changed, *wrong.foreign, *searched])
-    findings += check_flooded(wrong.flooded, family)
+    # A flood of answers that are only written differently is no flood.
+    alike = {p.instance.key for p in wrong.changed if (p.score or 0.0) >= FULL and lenient(p, wrong)}
+    findings += check_flooded([probe for probe in wrong.flooded if probe.instance.key not in alike], family)
     findings += check_malformed(wrong, family, probed)
     findings += check_consolation(wrong, family)
     findings += check_memory(evidence, probed, wrong)
@@ -144,6 +146,8 @@ def check_changed(wrong: WrongAnswers, family: Family) -> list[Finding]:
     if family.graded:  # a ratio cannot tell a count of billions from its neighbour; nobody learns from that
         scored = [probe for probe in scored if not probe.negligible]
     accepted = [probe for probe in scored if (probe.score or 0.0) >= FULL]
+    if family.compares:
+        accepted = [probe for probe in accepted if not lenient(probe, wrong)]
     if family.compares and accepted:
         kind = Counter(probe.kind for probe in accepted).most_common(1)[0][0]
         probe = next(probe for probe in accepted if probe.kind == kind)
@@ -171,6 +175,26 @@ def check_changed(wrong: WrongAnswers, family: Family) -> list[Finding]:
         seen = f"{probe.describe()} scores 1, as does every reference that is changed that way ({kind})"
         return [finding("L5.perturbed-accepted", seen, probe.replay)]
     return check_forgiven(wrong.changed, verified=True)
+
+
+LENIENT_CHANGES = ("changed:letter-added", "changed:letter-dropped", "changed:letter-changed")
+
+
+def lenient(probe: Probe, wrong: WrongAnswers) -> bool:
+    """Return whether a changed letter is no more than the word behind the answer that the scorer forgives as well.
+
+    That is a letter behind the answer's last mark, that mark itself, or a letter of a word that every answer has.
+    """
+    if probe.kind not in LENIENT_CHANGES or probe.instance.key not in wrong.forgiving:
+        return False
+    words = str(probe.instance.answer).split()
+    if len(words) < 2:  # one word: its letters are the answer
+        return False
+    if probe.kind != "changed:letter-changed":
+        return not words[-1][-1].isalnum()
+    everywhere = set.intersection(*(set(str(other.instance.answer).split()) for other in wrong.changed))
+    changed = [word for word, other in zip(words, probe.text.split(), strict=False) if word != other]
+    return set(changed) <= everywhere
 
 
 _ORDERED = re.compile(r"\border\b|sequence|left to right|first to last|step by step", re.IGNORECASE)

@@ -28,8 +28,8 @@ MOST_OF = 0.5
 READ = 4000
 LONGEST = 200
 
-_ARITHMETIC = re.compile(r"[0-9(][0-9.()+\-*/×÷^ ]*[0-9)]")
-_SYMBOLIC = re.compile(r"[0-9a-zA-Z(][0-9a-zA-Z_.()+\-*/^ ]*[0-9a-zA-Z)]")
+_ARITHMETIC = re.compile(r"-?[0-9(][0-9.()+\-*/×÷^ ]*[0-9)]")
+_SYMBOLIC = re.compile(r"-?[0-9a-zA-Z(][0-9a-zA-Z_.()+\-*/^ ]*[0-9a-zA-Z)]")
 _OPERATOR = re.compile(r"[0-9a-zA-Z)]\s*(?:\*\*|[+\-*/×÷^])\s*[0-9a-zA-Z(]")
 _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _WORD = re.compile(r"\b(?!(?:sin|cos|tan|exp|log|ln|sqrt)\b)[A-Za-z]{2,}\b")
