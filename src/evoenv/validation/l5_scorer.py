@@ -183,18 +183,23 @@ LENIENT_CHANGES = ("changed:letter-added", "changed:letter-dropped", "changed:le
 def lenient(probe: Probe, wrong: WrongAnswers) -> bool:
     """Return whether a changed letter is no more than the word behind the answer that the scorer forgives as well.
 
-    That is a letter behind the answer's last mark, that mark itself, or a letter of a word that every answer has.
+    That is a letter behind the answer, its last mark, a mark between words, or a letter of a word that all have.
     """
     if probe.kind not in LENIENT_CHANGES or probe.instance.key not in wrong.forgiving:
         return False
-    words = str(probe.instance.answer).split()
-    if len(words) < 2:  # one word: its letters are the answer
+    reference = str(probe.instance.answer).strip()
+    if len(reference.split()) < 2:  # one word: its letters are the answer
         return False
-    if probe.kind != "changed:letter-changed":
-        return not words[-1][-1].isalnum()
-    everywhere = set.intersection(*(set(str(other.instance.answer).split()) for other in wrong.changed))
-    changed = [word for word, other in zip(words, probe.text.split(), strict=False) if word != other]
-    return set(changed) <= everywhere
+    if probe.kind == "changed:letter-added":
+        return True
+    if probe.kind == "changed:letter-dropped":
+        return not reference[-1].isalnum()
+    pairs = zip(reference, probe.text, strict=False)
+    place = next((index for index, (right, given) in enumerate(pairs) if right != given), 0)
+    if not reference[place].isalnum():
+        return True
+    word = reference[:place].split(" ")[-1] + reference[place:].split(" ")[0]
+    return all(word in str(other.instance.answer).split() for other in wrong.changed)
 
 
 _ORDERED = re.compile(r"\border\b|sequence|left to right|first to last|step by step", re.IGNORECASE)
