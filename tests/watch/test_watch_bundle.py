@@ -49,7 +49,7 @@ def test_the_lock_file_names_versions_and_checksums_but_no_host() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(
     shutil.which("node") is None or not (WEB / "node_modules").is_dir(),
-    reason="needs Node and the packages of web/: npm ci --prefix web",
+    reason="needs Node and the packages of web/: scripts/build-web.sh --check installs them",
 )
 def test_the_committed_bundle_is_what_the_sources_give() -> None:
     done = subprocess.run(["node", "check.mjs"], cwd=WEB, capture_output=True, text=True)

@@ -288,6 +288,7 @@ function drawMarker(plot: uPlot, [at, words]: [number, string]): void {
   context.lineTo(left, plot.bbox.top + plot.bbox.height);
   context.stroke();
   context.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+  context.textAlign = "left";
   context.textBaseline = "top";
   context.fillText(words, left + 5 * devicePixelRatio, plot.bbox.top + 2 * devicePixelRatio);
   context.restore();

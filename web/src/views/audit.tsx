@@ -54,8 +54,21 @@ export function FigureView({ figure, run }: { figure: Figure; run: string }) {
 
 function PanelView({ panel, figure, run, first }: { panel: Panel; figure: Figure; run: string; first: boolean }) {
   switch (panel.kind) {
-    case "lines":
-      return <Chart id={first ? figure.key : undefined} title={first ? figure.title : `${figure.title}, by words`} hint={first ? visible(figure.caption) : panel.x_label} x={panel.x} xLabel={first ? panel.x_label : ""} lines={panel.series.map(line)} share={panel.share} />;
+    case "lines": {
+      // what x is, if it is not the step: in the hint, and a short word in the legend
+      const along = panel.x_label === "step" ? "" : `Along x: ${panel.x_label}.`;
+      return (
+        <Chart
+          id={first ? figure.key : undefined}
+          title={first ? figure.title : `${figure.title}: ${panel.label}`}
+          hint={[first ? visible(figure.caption) : "", along].filter(Boolean).join(" ")}
+          x={panel.x}
+          xLabel={along ? "x" : "step"}
+          lines={panel.series.map(line)}
+          share={panel.share}
+        />
+      );
+    }
     case "columns":
       return <Chart id={figure.key} title={figure.title} hint={visible(figure.caption)} x={panel.x.map((_, index) => index)} labels={panel.x} xLabel={panel.x_label} lines={panel.series.map(line)} kind="columns" marker={panel.marker} />;
     case "bars":

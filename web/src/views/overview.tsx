@@ -11,7 +11,7 @@ const STAGES = ["generated", "validated", "reviewed", "calibrated", "decided", "
 const STAGE_WORDS: Record<string, string> = {
   generated: "writing candidates",
   validated: "validating",
-  reviewed: "reviewing",
+  reviewed: "asking reviewers and the solver",
   calibrated: "calibrating",
   decided: "deciding",
   solved: "solving",
