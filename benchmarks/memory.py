@@ -24,7 +24,7 @@ from evoenv.assembly import open_embedder, open_policy
 from evoenv.config import Config
 from evoenv.diagnosis import describe_machine
 from evoenv.engines.local.draft import TextRules
-from evoenv.memory import GB, ROWS, RoleLoad, asked_in_step, largest_passes, local_need, trained_in_step
+from evoenv.memory import GB, RoleLoad, asked_in_step, largest_passes, local_need, rows_at_once, trained_in_step
 from evoenv.models.shapes import find_shape
 from evoenv.models.tiny import build_tiny_policy
 from evoenv.objective import build_batch
@@ -103,13 +103,13 @@ def requests_of(policy: Any, asked: RoleLoad, prefix: str, needed: int) -> list[
     ]
 
 
-def take_step(policy: Policy, config: Config) -> None:
+def take_step(policy: Policy, config: Config, at_once: int) -> None:
     """Sample every role and update on those that train."""
     trained = trained_in_step(config)
     groups = []
     for number, asked in enumerate(asked_in_step(config)):
         budget = config.training.micro_batch_tokens
-        rows = -(-ROWS["cpu"] // asked.responses)
+        rows = -(-at_once // asked.responses)
         packed = budget // (asked.prompt_tokens + asked.responses * asked.response_tokens) + 1
         requests = requests_of(policy, asked, f"role{number}", max(rows, packed))
         samples: dict[str, list[Sample]] = {request.id: [] for request in requests}
@@ -142,10 +142,10 @@ def measure(case: str, model: str) -> dict[str, Any]:
     policy.rules = TextRules(policy.tokenizer, ())  # nothing ends a response but its limit
     embedder = open_embedder(config)
     embedder.embed([" ".join(WORDS) * 20] * 16)
-    learn_a_little(policy, config)
-    take_step(policy, config)
     shape = find_shape(config.model.name)
     assert shape is not None
+    learn_a_little(policy, config)
+    take_step(policy, config, rows_at_once(shape.parameters, "cpu"))
     need = local_need(shape, config)
     peak = peak_bytes()
     return {

@@ -214,6 +214,9 @@ def test_what_the_engine_bounds_is_what_is_computed_with() -> None:
     assert memory.LOGIT_CHUNK == logprobs.LOGIT_CHUNK
     assert memory.PREFILL_TOKENS == decode.PREFILL_TOKENS
     assert memory.ROWS["cpu"] == decode.MAX_ROWS
+    for weights in (1, decode.SMALL_WEIGHTS, decode.SMALL_WEIGHTS + 1):
+        assert memory.rows_at_once(weights, "cpu") == decode.rows_at_once(weights, on_cpu=True)
+        assert memory.rows_at_once(weights, "gpu") == decode.rows_at_once(weights, on_cpu=False)
 
 
 # --------------------------------------------------------------------------- fitting

@@ -28,7 +28,8 @@ BYTES = {"float32": 4, "bfloat16": 2}
 LOGIT_CHUNK = 1 << 25
 """Logits that the local engine holds at once: `training.logprobs.LOGIT_CHUNK`."""
 ROWS = {"cpu": 64, "gpu": 256}
-"""Rows that the local engine decodes side by side."""
+"""Rows that the local engine decodes side by side; on a CPU as many as on a GPU if the model is small."""
+SMALL_WEIGHTS = 32_000_000
 PREFILL_TOKENS = 4096
 RUNTIME = {"cpu": int(0.45 * GB), "gpu": int(0.6 * GB)}
 """Libraries and their workspaces; on a GPU the context of the driver."""
@@ -196,11 +197,16 @@ def local_need(shape: ModelShape, config: Config, *, device: DeviceKind = "cpu",
         Part("embedder", 0 if config.novelty.embedder == "hashing" else EMBEDDER),
         Part("libraries", RUNTIME[device]),
     ]
-    sampling = _local_sampling(shape, config, size, ROWS[device])
+    sampling = _local_sampling(shape, config, size, rows_at_once(shape.parameters, device))
     # On a CPU attention is computed in float32 whatever the weights are.
     attention_size = 4 if device == "cpu" else size
     update = _local_training(shape, config, size, trainable, attention_size=attention_size) if learns else ()
     return Need(tuple(held), sampling, update)
+
+
+def rows_at_once(weights: int, device: DeviceKind) -> int:
+    """Return how many rows the local engine decodes side by side: `engines.local.decode.rows_at_once`."""
+    return ROWS["gpu"] if weights <= SMALL_WEIGHTS else ROWS[device]
 
 
 def _local_sampling(shape: ModelShape, config: Config, size: int, max_rows: int) -> tuple[Part, ...]:

@@ -31,6 +31,9 @@ from evoenv.engines.local.kv import Cohort, CohortCache, decoding
 log = logging.getLogger(__name__)
 
 MAX_ROWS = 64
+SMALL_WEIGHTS = 32_000_000
+"""Up to this size a model's calls cost a CPU more than its arithmetic, so that more rows cost little more."""
+MANY = 4
 PREFILL_TOKENS = 4096
 """Padded tokens of one prefill: bounds its activations."""
 PADDING_SHARE = 0.125
@@ -80,6 +83,11 @@ class Decoder(Protocol):
 
     def begin(self) -> Decoding:
         """Start with nothing to decode."""
+
+
+def rows_at_once(weights: int, *, on_cpu: bool) -> int:
+    """Return how many rows are decoded side by side: two cores are busy with 64 of a large model; a GPU is not."""
+    return MAX_ROWS if on_cpu and weights > SMALL_WEIGHTS else MANY * MAX_ROWS
 
 
 def plan_units(drafts: Sequence[Sequence[Draft]], max_rows: int) -> deque[Unit]:

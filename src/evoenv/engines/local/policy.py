@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from evoenv.config import ModelConfig, TrainingConfig
 from evoenv.engines.checkpoints import CheckpointFolder
-from evoenv.engines.local.decode import MAX_ROWS, CohortDecoder, Decoder, DecodeStats
+from evoenv.engines.local.decode import MAX_ROWS, CohortDecoder, Decoder, DecodeStats, rows_at_once
 from evoenv.engines.local.draft import TextRules
 from evoenv.engines.local.plain import PlainDecoder
 from evoenv.engines.local.prompts import EncodedPrompt, check_fits, encode_prompt
@@ -106,14 +106,13 @@ class LocalPolicy(Policy):
             from evoenv.training.update import Trainer
 
             learner = Trainer(model, tokenizer, training, device=device, seed=seed)
-        # Two cores are busy with 64 rows; a GPU is not.
-        max_rows = MAX_ROWS if device.type == "cpu" else 4 * MAX_ROWS
+        weights = sum(weight.numel() for weight in model.parameters())
         return cls(
             model,
             tokenizer,
             learner=learner,
             batch_tokens=config.sample_batch_tokens,
-            max_rows=max_rows,
+            max_rows=rows_at_once(weights, on_cpu=device.type == "cpu"),
             checkpoints=checkpoints,
         )
 
