@@ -8,8 +8,8 @@
 - training: responses per second of an update on those samples, in float32 and bfloat16 and at several sizes of a
   micro-batch; a third of the groups is silent, which costs nothing.
 
-Beside the wall clock there is CPU time, which holds on a busy machine too. `benchmarks/nano.py` says where the time of a
-whole step goes.
+Beside the wall clock there is CPU time, which holds on a busy machine too. `benchmarks/nano.py` says where the time of
+a whole step goes.
 """
 
 from __future__ import annotations
