@@ -5,11 +5,15 @@ Hypothesis has no deadlines: on a busy machine a slow example is no failure.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# Tests run on all cores at once: threads inside them would only wait for one another. Set before PyTorch is loaded.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 pytest_plugins = ["tests.tiny_models", "tests.written_runs"]
 

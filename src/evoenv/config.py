@@ -16,10 +16,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from evoenv.errors import ConfigError
-
-
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of every section: frozen, keyword only, unknown keys refused."""
+from evoenv.sections import Section, flatten, known_keys, nest, parse_value
 
 
 class GeneratorConfig(Section, frozen=True):
@@ -409,27 +406,7 @@ class Config(Section, frozen=True):
             )
 
 
-def _known_keys(section: type[Section], prefix: str = "") -> list[str]:
-    keys: list[str] = []
-    for name in section.__struct_fields__:
-        kind = section.__annotations__[name]
-        resolved = globals().get(kind) if isinstance(kind, str) else kind
-        if isinstance(resolved, type) and issubclass(resolved, Section):
-            keys += _known_keys(resolved, f"{prefix}{name}.")
-        else:
-            keys.append(prefix + name)
-    return keys
-
-
-KNOWN_KEYS: tuple[str, ...] = tuple(_known_keys(Config))
-
-
-def _flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from _flatten(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
+KNOWN_KEYS: tuple[str, ...] = tuple(known_keys(Config))
 
 
 def _check_key(key: str, origin: str) -> None:
@@ -437,14 +414,6 @@ def _check_key(key: str, origin: str) -> None:
         near = difflib.get_close_matches(key, KNOWN_KEYS, n=1)
         advice = f"did you mean '{near[0]}'?" if near else "see `evoenv train --help-config` for every key."
         raise ConfigError(f"{origin}: unknown setting '{key}'; {advice}")
-
-
-def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
-    for key, value in flat.items():
-        section, name = key.split(".", 1)
-        tree.setdefault(section, {})[name] = value
-    return tree
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -455,14 +424,6 @@ def parse_override(text: str) -> tuple[str, Any]:
         raise ConfigError(f"--set {text!r}: expected section.key=value, for example --set training.kl=0.01")
     _check_key(key, "--set")
     return key, parse_value(raw)
-
-
-def parse_value(raw: str) -> Any:
-    """Read a value as TOML, or a bare word as text."""
-    try:
-        return tomllib.loads(f"value = {raw}")["value"]
-    except tomllib.TOMLDecodeError:
-        return raw.strip()
 
 
 def load_config(*layers: Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Config:
@@ -479,14 +440,14 @@ def load_config(*layers: Path | Mapping[str, Any], overrides: Iterable[str] = ()
                 raise ConfigError(f"{layer} is not valid TOML: {error}") from error
         else:
             origin, tree = "configuration", layer
-        for key, value in _flatten(tree):
+        for key, value in flatten(tree):
             _check_key(key, origin)
             flat[key] = value
     for text in overrides:
         key, value = parse_override(text)
         flat[key] = value
     try:
-        return msgspec.convert(_nest(flat), Config)
+        return msgspec.convert(nest(flat), Config)
     except msgspec.ValidationError as error:
         raise ConfigError(_explained(error, flat)) from error
 

@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from evoenv.config import Section, TrainingConfig, parse_value
+from evoenv.config import TrainingConfig
 from evoenv.errors import ConfigError
+from evoenv.sections import Section, parse_value
 
 RecipeRole = Literal["generator", "solver", "reviewer", "programmer"]
 """The programmer is the reviewer that recomputes (`review.kind`): its pairs, and what it can do, are counted apart."""
