@@ -302,6 +302,7 @@ def test_files_fit_in_one_sitting() -> None:
 TESTS = Path(__file__).parent
 
 
+@pytest.mark.slow
 def test_no_test_asserts_elapsed_time() -> None:
     found = [
         f"{path.relative_to(TESTS.parent)}:{line}: {text}"

@@ -127,6 +127,7 @@ def test_rows_are_refilled_while_others_go_on(tiny_models: Tiny) -> None:
     assert policy.stats.steps == 39
 
 
+@pytest.mark.slow
 def test_a_small_budget_changes_the_memory_and_not_the_samples(tiny_models: Tiny) -> None:
     model, tokenizer = tiny_models["llama"]
     requests = [ask(f"r{n}", "y" * (5 + n), count=3, max_tokens=140, seed=n) for n in range(4)]

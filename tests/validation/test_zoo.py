@@ -72,7 +72,7 @@ def test_broken_environment_gets_its_finding(path: Path, judge: Judge) -> None:
     assert all(one.message and one.hint for one in report.findings), describe(report)
 
 
-@pytest.mark.parametrize("path", as_parameters(SOUND, set(SOUND[::4])))
+@pytest.mark.parametrize("path", as_parameters(SOUND, set(SOUND[::12])))
 def test_sound_environment_reaches_the_top_layer(path: Path, judge: Judge) -> None:
     report = judge(path)
     assert report.layer == 5, describe(report)
