@@ -20,36 +20,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from responses import ROWS, solver_requests
 
 from evoenv.config import Config, load_config, to_mapping
-from evoenv.corpus import Author
-from evoenv.corpus.compose.screen import load
 from evoenv.engines.local.policy import LocalPolicy
 from evoenv.models.embedder import MiniLMEmbedder
 from evoenv.presets import preset
-from evoenv.prompts.solver import solver_messages
-from evoenv.records import Request, StepSummary
+from evoenv.records import StepSummary
 from evoenv.run import advance, create, prepare
 from evoenv.sandbox.host import Sandbox
 from evoenv.store.store import Stage
 
-ROWS = 64
-RESPONSES = 512
-
 
 def sampling(policy: LocalPolicy, config: Config, group: int) -> dict[str, float]:
     """Fresh instances of the corpus, answered with 64 rows at work, `group` to a prompt."""
-    author = Author(1, "train")
-    requests = []
-    for number in range(RESPONSES // group):
-        environment = load(author.compose(number % ROWS).source)
-        z, _ = environment._generate(number, 0)
-        messages = solver_messages(environment._prompt_generate(z))
-        requests.append(
-            Request(
-                f"r{number}", "solver", messages, count=group, max_tokens=config.solver.max_tokens, seed=number
-            )
-        )  # fmt: skip
+    requests = solver_requests(config, group, trains=False)
     list(policy.sample(requests[: ROWS // group]))  # warm
     began = time.perf_counter()
     tokens = sum(sample.tokens for sample in policy.sample(requests))

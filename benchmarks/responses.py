@@ -40,7 +40,7 @@ RESPONSES = 512
 MICRO_BATCHES = (2048, 8192)
 
 
-def solver_requests(config: Config, group: int) -> list[Request]:
+def solver_requests(config: Config, group: int, *, trains: bool = True) -> list[Request]:
     """Fresh instances of the corpus, to be answered `group` times each."""
     author = Author(1, "train")
     requests = []
@@ -51,7 +51,7 @@ def solver_requests(config: Config, group: int) -> list[Request]:
         requests.append(
             Request(
                 f"r{number}", "solver", messages, count=group, max_tokens=config.solver.max_tokens, seed=number,
-                trains=True,
+                trains=trains,
             )
         )  # fmt: skip
     return requests
