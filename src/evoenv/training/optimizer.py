@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from evoenv.config import TrainingConfig
 from evoenv.errors import ConfigError, ModelError
+from evoenv.training.muon import Muon
 
 HALF = (torch.bfloat16, torch.float16)
 MUON_STATE = "momentum_buffer"
@@ -103,15 +104,7 @@ class Optimizer:
         ]
         if muon:
             chosen = [stepped[name] for name in stepped if name in muon]
-            # "match_rms_adamw": its updates have the size of AdamW's, so one rate serves both.
-            self._steppers.append(
-                torch.optim.Muon(
-                    chosen,
-                    lr=config.learning_rate,
-                    weight_decay=config.weight_decay,
-                    adjust_lr_fn="match_rms_adamw",
-                )
-            )
+            self._steppers.append(Muon(chosen, lr=config.learning_rate, weight_decay=config.weight_decay))
 
     def clear(self) -> None:
         """Forget all gradients."""
@@ -168,7 +161,7 @@ class Optimizer:
                     f"the checkpoint's optimiser has {key} of shape {tuple(value.shape)}, which this model does not; "
                     "resume with the model and LoRA settings that the checkpoint was written with."
                 )
-            if kind != "master" and (kind == MUON_STATE) != isinstance(self._stepper_of(stepped), torch.optim.Muon):
+            if kind != "master" and (kind == MUON_STATE) != isinstance(self._stepper_of(stepped), Muon):
                 written = "muon" if kind == MUON_STATE else "adamw"
                 raise ModelError(
                     f"the checkpoint's optimiser has {key}, which is {written}'s, and training.optimizer is another; "
