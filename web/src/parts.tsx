@@ -1,6 +1,7 @@
 // Small parts that several views share.
 
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { brief, visible } from "./format";
 import { address } from "./router";
 
@@ -18,6 +19,7 @@ export const FATE_COLOURS: Record<string, string> = {
   review: "review",
   "too-hard": "calibration",
   "too-easy": "calibration",
+  asymmetry: "calibration",
   gate: "novelty",
   "batch-duplicate": "novelty",
   judging: "grey",
@@ -37,6 +39,7 @@ export const STATE_WORDS: Record<string, string> = {
   review: "review",
   "too-hard": "too hard",
   "too-easy": "too easy",
+  asymmetry: "no easier for programs",
   gate: "not novel",
   "batch-duplicate": "duplicate",
   judging: "being judged",
@@ -149,4 +152,18 @@ export function Rows({ head, rows }: { head: string[]; rows: string[][] }) {
       </table>
     </div>
   );
+}
+
+/** Follow the width of a frame; `missing` says that the frame is not on the page yet. */
+export function useWidth(atFirst: number, missing = false): [RefObject<HTMLDivElement | null>, number] {
+  const frame = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(atFirst);
+  useEffect(() => {
+    const element = frame.current;
+    if (element === null) return;
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [missing]);
+  return [frame, width];
 }

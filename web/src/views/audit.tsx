@@ -1,9 +1,9 @@
 // What a written report adds to the overview: the run in words, and figures that need all of its candidates.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { Bar, Chart, Numbers, type Line } from "../charts";
 import { brief, count, percent, visible } from "../format";
-import { Rows, Tile } from "../parts";
+import { Rows, Tile, useWidth } from "../parts";
 import { address } from "../router";
 import type { Audit, Figure, Panel, Series } from "../types";
 
@@ -170,16 +170,8 @@ const ROW = 18;
 
 /** A forest along steps, one environment per row. The line leads from the closest parent; the others show on pointing. */
 function Tree({ panel, run, alt }: { panel: Extract<Panel, { kind: "tree" }>; run: string; alt: string }) {
-  const frame = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(700);
+  const [frame, width] = useWidth(700);
   const [pointed, setPointed] = useState<number | null>(null);
-  useEffect(() => {
-    const element = frame.current;
-    if (element === null) return;
-    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
   const room = Math.min(190, width * 0.4);
   const x = (step: number) => 10 + (step / Math.max(1, panel.last)) * (width - room - 14);
   const y = (row: number) => (row + 0.5) * ROW;

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { colour, useTheme } from "../charts";
 import { brief, count } from "../format";
 import { useDocument } from "../live";
-import { FATE_COLOURS, Problem, STATE_WORDS, Waiting } from "../parts";
+import { FATE_COLOURS, Problem, STATE_WORDS, useWidth, Waiting } from "../parts";
 import { address } from "../router";
 import type { Point } from "../types";
 
@@ -20,8 +20,7 @@ export function MapView({ run }: { run: string }) {
   const [hover, setHover] = useState<{ point: Point; x: number; y: number } | null>(null);
   const [refused, setRefused] = useState(true);
   const canvas = useRef<HTMLCanvasElement>(null);
-  const frame = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(800);
+  const [frame, width] = useWidth(800, data === null);
   const theme = useTheme();
   const height = Math.min(620, Math.max(340, width * 0.62));
   const points = data?.points ?? [];
@@ -50,14 +49,6 @@ export function MapView({ run }: { run: string }) {
     if (!legend.has(words)) legend.set(words, name);
   }
   const place = (point: Point): [number, number] => [PAD + ((point[view][0] + 1) / 2) * (width - 2 * PAD), PAD + ((1 - point[view][1]) / 2) * (height - 2 * PAD)];
-
-  useEffect(() => {
-    const element = frame.current;
-    if (element === null) return;
-    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [data === null]);
 
   useEffect(() => {
     if (!playing) return;

@@ -33,7 +33,7 @@ const FUNNEL_COLOURS = ["grey", "l1", "l2", "l3", "l4", "l5", "review", "calibra
 const FATES: [string, string[], string][] = [
   ["admitted", ["admitted"], "admitted"],
   ["not novel", ["gate", "batch-duplicate"], "novelty"],
-  ["too hard, too easy", ["too-hard", "too-easy"], "calibration"],
+  ["too hard, too easy", ["too-hard", "too-easy", "asymmetry"], "calibration"],
   ["review", ["review"], "review"],
   ["fails L5", ["l5"], "l5"],
   ["fails L4", ["l4"], "l4"],
