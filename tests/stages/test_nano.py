@@ -78,14 +78,15 @@ def test_the_loop_admits_environments_and_an_update_favours_what_earned_more(
 
     The samples are the same before and after, and a step along their own gradient raises the likelihood of those above
     their group's mean against the others, whichever samples a machine draws: the outcome does not hang on chance, but
-    on the update's direction. Measured with three seeds, six prompts of the generator and twenty of the solver: 4.6 to
-    6.5 standard errors for the generator and 5.1 to 6.1 for the solver.
+    on the update's direction. Signs are counted, which one large gain cannot outweigh. Measured with six seeds: 84 to
+    88% of the generator's samples and 76 to 90% of the solver's moved the right way, 6.0 to 10.5 standard errors
+    beyond one half.
     """
     policy = run_loop(tmp_path / "run", FEW_STEPS, sandbox, embedder, watched=True)
     check_run(tmp_path / "run", steps=2, admitted=1)
     for role, favour in policy.favour.items():
         assert len(favour) >= 32, f"too few samples of the {role} differ in their rewards"
-        assert statistics.mean(favour) > 0, role
+        assert statistics.mean(value > 0 for value in favour) > 0.5, role
 
 
 # One test, because the run takes minutes and another process would repeat it.
