@@ -1,6 +1,8 @@
 """Ten thousand mutated seeds in a row: host crashes, leaked processes and descriptors, memory, speed.
 
-python benchmarks/mutations.py --count 10000
+    python benchmarks/mutations.py [--count 10000] [--first 0] [--jobs N]
+
+`--first` skips mutants, so that they can be run in pieces.
 """
 
 from __future__ import annotations
@@ -42,24 +44,27 @@ def state() -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants judged at once (default: all cores)")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     layers: collections.Counter[int] = collections.Counter()
     codes: collections.Counter[str] = collections.Counter()
     history = []
     started = time.perf_counter()
-    with Sandbox() as sandbox, ThreadPoolExecutor(os.cpu_count()) as pool:
+    with Sandbox() as sandbox, ThreadPoolExecutor(arguments.jobs) as pool:
         block = max(1, min(500, arguments.count // 10))
-        for first in range(0, arguments.count, block):
-            indices = range(first, min(first + block, arguments.count))
+        for done in range(0, arguments.count, block):
+            indices = range(arguments.first + done, arguments.first + min(done + block, arguments.count))
             for report in pool.map(lambda index: validate(mutant(index), sandbox), indices):
                 layers[report.layer] += 1
                 codes.update(one.code for one in report.findings)
-            done = first + len(indices)
-            history.append({"done": done, **state()})
-            rate = done / (time.perf_counter() - started) * 60
-            print(f"{done:6d} done, {rate:6.0f} a minute, {history[-1]}", file=sys.stderr)
+            judged = done + len(indices)
+            history.append({"done": judged, **state()})
+            rate = judged / (time.perf_counter() - started) * 60
+            print(f"{judged:6d} done, {rate:6.0f} a minute, {history[-1]}", file=sys.stderr)
     result = {
+        "first": arguments.first,
         "count": arguments.count,
         "per minute": round(arguments.count / (time.perf_counter() - started) * 60),
         "layers": dict(sorted(layers.items())),

@@ -9,6 +9,7 @@ import pytest
 
 from evoenv.sandbox.guest import tracing
 from evoenv.sandbox.guest.runtime import Runtime
+from evoenv.sandbox.outcomes import Failed, outcome_of
 
 FUNCTIONAL = """
 import random
@@ -135,6 +136,25 @@ def test_a_score_is_exactly_a_finite_number(score: str) -> None:
     ((kind, error, *_),) = runtime.handle("score", {}, [[1, 1, "2"]])
     assert kind == "err"
     assert error in ("BadResult", "BadScore")
+
+
+@pytest.mark.parametrize("score", [1.25, -3.0])
+def test_a_score_that_is_refused_comes_as_a_number_behind_the_message(score: float) -> None:
+    scorer = RLVE.partition("    def scorer")
+    assert scorer[1], "the source has no scorer"
+    source = f"{scorer[0]}    def scorer(self, output):\n        return {score}\n"
+    runtime, _ = load(source, parameters=[{"MAX": 1}])
+    (result,) = runtime.handle("score", {}, [[1, 0, "2"]])
+    outcome = outcome_of(result)
+    assert isinstance(outcome, Failed)
+    assert (outcome.error, outcome.value) == ("BadScore", score)
+
+
+@pytest.mark.parametrize("value", ["1.5", None, True, [1.5]])
+def test_only_a_number_may_stand_behind_the_message(value: object) -> None:
+    outcome = outcome_of(["err", "BadScore", "scorer returned 1.5", 3, value])
+    assert isinstance(outcome, Failed)
+    assert outcome.kind == "protocol"
 
 
 @pytest.mark.parametrize("level", ["import os", "from os import path", "import evoenv.sandbox", "from . import x"])

@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from evoenv.cli import main
-from evoenv.errors import MachineTooSlow
+from evoenv.errors import MachineTooSlow, SandboxUnavailable
 from evoenv.records import Finding, Replay
+from evoenv.sandbox import launcher
+from evoenv.sandbox.host import Sandbox
 from evoenv.suite_audit import verdicts as judging
 from evoenv.suite_audit.page import page, summary
-from evoenv.suite_audit.verdicts import Verdict, read_verdicts, replay_command
+from evoenv.suite_audit.suites import read_suite
+from evoenv.suite_audit.verdicts import Verdict, audit, read_verdicts, replay_command
 
 ZOO = Path(__file__).parents[1] / "zoo"
 pytestmark = pytest.mark.sandbox
@@ -87,6 +90,36 @@ def test_a_set_on_which_the_machine_cannot_decide_is_tried_again(
     assert main(["audit", str(suite), "-o", str(tmp_path / "audit"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["outcomes"] == {"refused": 1, "undecided": 3}
     assert list(read_verdicts(tmp_path / "audit")) == ["torn"]
+
+
+def test_a_set_for_which_no_sandbox_starts_in_time_is_undecided_and_judged_at_the_next_start(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members, _ = read_suite(str(suite))
+    output = tmp_path / "audit"
+    with Sandbox() as sandbox, monkeypatch.context() as slow:
+        slow.setattr(launcher, "START_TIMEOUT_S", 0.0)  # from now on: the second interpreter comes with L3
+        verdicts = {verdict.name: verdict for verdict in audit(members, sandbox, output)}
+    undecided = verdicts["finite_numbers_only"]
+    assert undecided.outcome == "undecided"
+    assert "did not start" in undecided.notes[-1]
+    assert "judges this set anew" in undecided.notes[-1]
+    assert verdicts["torn"].outcome == "refused"
+    assert "finite_numbers_only" not in read_verdicts(output)
+    assert "did not start" in page(summary("suite", [undecided]), [undecided])
+    with Sandbox() as sandbox:
+        verdicts = {verdict.name: verdict for verdict in audit(members, sandbox, output)}
+    assert verdicts["finite_numbers_only"].outcome == "passed"
+
+
+def test_a_missing_wall_ends_an_audit(suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_wall(*_: object, **__: object) -> None:
+        raise SandboxUnavailable("the system call filter (seccomp) is unavailable")
+
+    monkeypatch.setattr(judging, "validate", no_wall)
+    members, _ = read_suite(str(suite))
+    with Sandbox() as sandbox, pytest.raises(SandboxUnavailable, match="seccomp"):
+        audit(members, sandbox, tmp_path / "audit")
 
 
 def test_names_and_answers_are_text_on_the_page_and_in_the_shell() -> None:

@@ -39,7 +39,7 @@ def test_a_number_has_its_neighbours() -> None:
 def test_a_better_score_or_the_scorers_own_words_show_a_beaten_reference() -> None:
     better = [
         probe(Ok(1.2)),
-        probe(Failed("exception", "scorer returned 1.25, expected a float in [-1, 1]", "BadScore")),
+        probe(Failed("exception", "refused", "BadScore", value=1.25)),
         probe(Failed("exception", "AssertionError: answer should not exceed gold", "AssertionError"), "changed:extra"),
     ]
     for outcome in better:
@@ -54,7 +54,8 @@ def test_equal_scores_other_errors_and_large_scores_of_absurd_answers_do_not() -
         [
             probe(Ok(1.0)),
             probe(Ok(1.5), "changed:extra"),
-            probe(Failed("exception", "scorer returned -1.25, expected a float in [-1, 1]", "BadScore")),
+            probe(Failed("exception", "scorer returned 1.25", "BadScore")),
+            probe(Failed("exception", "refused", "BadScore", value=-1.25)),
             probe(Failed("exception", "AssertionError: three parts", "AssertionError")),
             probe(Failed("exception", "KeyError: 'gold'", "KeyError")),
         ]

@@ -34,6 +34,16 @@ def solved(prompt: str, value: Any) -> Solved:
             "-x**2 + x + C",
             ["Integral(-2*x + 1, x)", "Derivative(-2*x + 1, x)"],
         ),
+        (
+            "Integrate 2*x + 1. Write answers like `3*x**2*sin(x) + C`.",
+            "x**2 + x + C",
+            [
+                "Integral(3*x**2*sin(x) + C, x)",
+                "Derivative(3*x**2*sin(x) + C, x)",
+                "Integral(2*x + 1, x)",
+                "Derivative(2*x + 1, x)",
+            ],
+        ),
         ("Name the capital of France.", "Paris", []),
     ],
 )

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evoenv.errors import SandboxError
+from evoenv.errors import MachineTooSlow, SandboxError
 from evoenv.sandbox.outcomes import Limits
 
 ZYGOTE = Path(__file__).parent / "guest" / "zygote.py"
@@ -129,7 +129,8 @@ class Zygote:
                 text = _last_words(errors.fileno()).decode("utf-8", "replace").strip()
                 self.close()
                 last = text.splitlines()[-1] if text else str(error)
-                raise SandboxError(f"the sandbox's zygote did not start: {last}") from None
+                kind = MachineTooSlow if isinstance(error, MachineTooSlow) else SandboxError
+                raise kind(f"the sandbox's zygote did not start: {last}") from None
         self.layers: tuple[str, ...] = tuple(ready["layers"])
         self.missing: dict[str, str] = ready["missing"]
 
@@ -210,7 +211,9 @@ class Zygote:
         poller.register(self._control, select.POLLIN)
         while not data.endswith(b"\n"):
             if not poller.poll(max(0.0, deadline - time.monotonic()) * 1000):
-                raise SandboxError(f"the sandbox's zygote did not answer in {timeout_s:.0f} s")
+                raise MachineTooSlow(
+                    f"the sandbox's zygote did not answer in {timeout_s:.0f} s; try again when fewer programs run"
+                )
             try:
                 part, fresh, _, _ = socket.recv_fds(self._control, 1 << 16, 2)
             except OSError as error:

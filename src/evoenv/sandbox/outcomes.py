@@ -37,6 +37,8 @@ class Failed:
     message: str
     error: str = ""
     line: int | None = None
+    value: float | None = None
+    """The score that was refused, if it is a finite number outside the range."""
 
 
 Outcome: TypeAlias = Ok | Failed
@@ -72,15 +74,19 @@ _ERROR_KINDS: dict[str, FailureKind] = {"MemoryError": "memory", "OversizeError"
 
 
 def outcome_of(result: Any) -> Outcome:
-    """Read `["ok", value]` or `["err", type, message, line]`; anything else was forged."""
+    """Read `["ok", value]` or `["err", type, message, line]`, the latter with a refused score behind it or not.
+
+    Anything else was forged.
+    """
     if type(result) is list and result:
         if result[0] == "ok" and len(result) == 2:
             return Ok(result[1])
-        if result[0] == "err" and len(result) == 4:
-            _, error, message, line = result
-            if type(error) is str and type(message) is str and (line is None or type(line) is int):
+        if result[0] == "err" and len(result) in (4, 5):
+            _, error, message, line, *values = result
+            named = type(error) is str and type(message) is str and (line is None or type(line) is int)
+            if named and all(type(value) is float for value in values):
                 kind = _ERROR_KINDS.get(error, "exception")
-                return Failed(kind, printable(message[:2000]), printable(error[:200]), line)
+                return Failed(kind, printable(message[:2000]), printable(error[:200]), line, *values)
     return Failed("protocol", "the result is neither ok nor err: it was forged inside the worker")
 
 

@@ -103,5 +103,7 @@ def _set(verdict: Verdict) -> str:
             for space in verdict.instance_space
         )
         parts.append(f'<p class="dim">Different instances: {escape(sizes)}.</p>')
-    parts.append(f"<pre>{escape(verdict.play)}</pre></details>")
+    if verdict.play:
+        parts.append(f"<pre>{escape(verdict.play)}</pre>")
+    parts.append("</details>")
     return "".join(parts)

@@ -1,7 +1,7 @@
 """Judge every set of a suite on all cores, and keep each verdict as soon as it is there.
 
 `verdicts.jsonl` has one line per verdict; an audit that is started again goes on after the last one. A set on which
-the machine could not decide is not kept: the next start tries it again.
+the machine could not decide, or for which no sandbox started, is not kept: the next start tries it again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from evoenv import __version__
-from evoenv.errors import InputError, MachineTooSlow
+from evoenv.errors import InputError, SandboxError, SandboxUnavailable
 from evoenv.records import Finding, ValidationReport
 from evoenv.sandbox.host import DEFAULT_IMPORTS, Sandbox
 from evoenv.suite_audit.suites import Member, Source
@@ -28,6 +28,7 @@ SOURCES = "sources"
 LONGEST_ANSWER = 2000
 """Characters of an answer that a command line is written for."""
 
+JUDGE_AGAIN = "Start the audit again with the same command: it judges this set anew and keeps the other verdicts"
 NOT_JUDGED = {"L1.import", "L5.no-reference"}
 
 Progress = Callable[[int, int], None]
@@ -119,17 +120,22 @@ def read_verdicts(directory: Path) -> dict[str, Verdict]:
 
 
 def judge_member(member: Member, sandbox: Sandbox, directory: Path) -> Verdict:
-    """Read and validate one set."""
-    source = member.read(sandbox)
-    play = play_command(member, source, directory)
-    if source.problem is not None:
-        return _verdict(member, source, play, ValidationReport(0, (source.problem,)))
+    """Read and validate one set; undecided if the sandbox fails under it, for which the set is not to blame."""
+    notes: tuple[str, ...] = ()
+    play = ""
     try:
+        source = member.read(sandbox)
+        notes, play = source.notes, play_command(member, source, directory)
+        if source.problem is not None:
+            return _verdict(member, source, play, ValidationReport(0, (source.problem,)))
         report = validate(
             source.text, sandbox, allowed_imports=(*DEFAULT_IMPORTS, *source.modules), levels=source.levels
         )
-    except MachineTooSlow as error:
-        return Verdict(member.name, member.key, None, None, (), (), (*source.notes, str(error)), play, 0.0)
+    except SandboxUnavailable:  # a wall is missing: no set could be judged
+        raise
+    except SandboxError as error:
+        reason = f"undecided: {str(error).removeprefix('undecided: ')}. {JUDGE_AGAIN}"
+        return Verdict(member.name, member.key, None, None, (), (), (*notes, reason), play, 0.0)
     return _verdict(member, source, play, report)
 
 

@@ -99,7 +99,7 @@ def _draw_level(evidence: Evidence, level: int, indices: range) -> list[tuple[in
             failures.append((instance.seed, outcome))
         elif not 0.0 <= outcome.value <= 1.0:
             seen = f"the reference scores {outcome.value}; expected a finite number in [0, 1]"
-            failures.append((instance.seed, Failed("exception", seen, "BadScore")))
+            failures.append((instance.seed, Failed("exception", seen, "BadScore", value=outcome.value)))
     evidence.drawn += fresh
     return failures
 

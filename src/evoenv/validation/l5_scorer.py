@@ -5,7 +5,7 @@ not; nothing raises, hangs or remembers; the prompt does not give the answer awa
 behaviour, not by name:
 
 - *compare*: only answer and reference matter (another instance with the same reference scores alike).
-  Any changed value that still scores 1 is a fault.
+  Any changed value that still scores 1 is a fault. Some compare first and verify what differs: they verify.
 - *verify*: the instance matters: other answers may be valid, so changed answers are judged by their share.
 - *graded* (either of the above): some answer scores strictly between 0 and 1. Then wrong answers must score less
   than 1; *exact* scorers must give them 0.
@@ -36,6 +36,8 @@ PROBED = 20
 PERMISSIVE = 0.5
 FOREIGN = 0.6
 """The share of other instances' answers from which on the instance hardly matters."""
+ELSEWHERE = 12
+"""Accepted changes that are tried on other instances."""
 COMPLETENESS = ("extra", "dropped", "first-dropped", "far", "letter-added", "one-only", "first-half")
 """Changes that no valid answer survives for every instance: something is not verified at all."""
 
@@ -104,7 +106,11 @@ def check_references(evidence: Evidence, chosen: Sequence[Drawn]) -> tuple[list[
 
 
 def tell_family(evidence: Evidence, solved: Sequence[Solved], wrong: WrongAnswers) -> Family:
-    """Tell the scorer's family: graded by the scores seen, comparing by swapping references between instances."""
+    """Tell the scorer's family: graded by the scores seen, comparing by swapping references between instances.
+
+    A scorer that takes the reference for right anywhere may still verify whatever differs from it. That shows if it
+    accepts changed references, but not for other instances with the same reference.
+    """
     graded = any(probe.score is not None and 0.0 < probe.score < FULL for probe in wrong.changed + wrong.foreign)
     pairs = [(solution, solved[(i + 1) % len(solved)]) for i, solution in enumerate(solved)]
     pairs = [
@@ -116,7 +122,27 @@ def tell_family(evidence: Evidence, solved: Sequence[Solved], wrong: WrongAnswer
         stop_on_death=False,
     )
     accepted = sum(isinstance(outcome, Ok) and outcome.value >= FULL for outcome in outcomes)
-    return Family(graded, compares=bool(pairs) and accepted == len(pairs))
+    compares = bool(pairs) and accepted == len(pairs)
+    return Family(graded, compares=compares and not _verifies_what_differs(evidence, solved, wrong))
+
+
+def _verifies_what_differs(evidence: Evidence, solved: Sequence[Solved], wrong: WrongAnswers) -> bool:
+    """Return whether most changed references that are accepted are so for their own instance alone.
+
+    Each is tried on the instances before and after, with the reference of its own: a tolerance that grows with the
+    instance is wider on one side, and what a comparison forgives it forgives everywhere.
+    """
+    places = {solution.instance.key: index for index, solution in enumerate(solved)}
+    accepted = accepted_changes(wrong)[:ELSEWHERE]
+    rows = []
+    for probe in accepted:
+        for step in (1, -1):
+            other = solved[(places[probe.instance.key] + step) % len(solved)].instance
+            rows.append([list(other.key), list(probe.instance.key), probe.text])
+    outcomes = evidence.call("swapped", rows, stop_on_death=False) if rows else []
+    elsewhere = [isinstance(outcome, Ok) and outcome.value >= FULL for outcome in outcomes]
+    alone = sum(not (after or before) for after, before in zip(elsewhere[::2], elsewhere[1::2], strict=True))
+    return alone * 2 > len(accepted)
 
 
 # --------------------------------------------------------------------------- judging the probes
@@ -145,9 +171,7 @@ def check_changed(wrong: WrongAnswers, family: Family) -> list[Finding]:
     scored = [probe for probe in wrong.changed if probe.score is not None and not probe.may_be_valid]
     if family.graded:  # a ratio cannot tell a count of billions from its neighbour; nobody learns from that
         scored = [probe for probe in scored if not probe.negligible]
-    accepted = [probe for probe in scored if (probe.score or 0.0) >= FULL]
-    if family.compares:
-        accepted = [probe for probe in accepted if not lenient(probe, wrong)]
+    accepted = accepted_changes(wrong, scored)
     if family.compares and accepted:
         kind = Counter(probe.kind for probe in accepted).most_common(1)[0][0]
         probe = next(probe for probe in accepted if probe.kind == kind)
@@ -175,6 +199,15 @@ def check_changed(wrong: WrongAnswers, family: Family) -> list[Finding]:
         seen = f"{probe.describe()} scores 1, as does every reference that is changed that way ({kind})"
         return [finding("L5.perturbed-accepted", seen, probe.replay)]
     return check_forgiven(wrong.changed, verified=True)
+
+
+def accepted_changes(wrong: WrongAnswers, changed: Sequence[Probe] | None = None) -> list[Probe]:
+    """Return the changed references that count as right, without those that are only written differently."""
+    return [
+        probe
+        for probe in (wrong.changed if changed is None else changed)
+        if not probe.may_be_valid and (probe.score or 0.0) >= FULL and not lenient(probe, wrong)
+    ]
 
 
 LENIENT_CHANGES = ("changed:letter-added", "changed:letter-dropped", "changed:letter-changed")

@@ -31,7 +31,6 @@ _SEPARATOR = re.compile(r"([\s,;]+)")
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 _CANNOT_BE = re.compile(r"gold|reference|optim|better than|best", re.IGNORECASE)
 """What scorers say when they meet an answer that is better than they take for possible."""
-_RETURNED = re.compile(r"scorer returned ([0-9.e+]+),")
 
 
 def search(evidence: Evidence, solved: Sequence[Solved]) -> list[Probe]:
@@ -169,5 +168,4 @@ def _returned(outcome: Outcome) -> float:
     """Return what the scorer returned, also if it was refused for being too large; 0 if it returned nothing."""
     if isinstance(outcome, Ok):
         return float(outcome.value)
-    number = _RETURNED.search(outcome.message) if outcome.error == "BadScore" else None
-    return float(number.group(1)) if number else 0.0
+    return outcome.value or 0.0

@@ -27,6 +27,8 @@ TRIED = 6
 MOST_OF = 0.5
 READ = 4000
 LONGEST = 200
+EXPRESSIONS = 3
+"""Of a prompt, the longest: one of them may be an example of how to write answers."""
 
 _ARITHMETIC = re.compile(r"-?[0-9(][0-9.()+\-*/×÷^ ]*[0-9)]")
 _SYMBOLIC = re.compile(r"-?[0-9a-zA-Z(][0-9a-zA-Z_.()+\-*/^ ]*[0-9a-zA-Z)]")
@@ -142,7 +144,7 @@ def _other_numbers(text: str, prompt: str) -> Iterator[tuple[str, str]]:
 
 
 def _unevaluated(text: str, prompt: str) -> Iterator[tuple[str, str]]:
-    """Yield the prompt's longest expression in the answer's variable, as an integral and as a derivative of itself."""
+    """Yield the prompt's longest expressions in the answer's variable, each as an integral and as a derivative."""
     names = _VARIABLE.findall(text)
     if not names:
         return
@@ -154,11 +156,10 @@ def _unevaluated(text: str, prompt: str) -> Iterator[tuple[str, str]]:
         for part in expressions
         if _OPERATOR.search(part) and variable in _VARIABLE.findall(part) and _balanced(part)
     ]
-    question = max(expressions, key=len, default=None)
-    if question is None or _plain(question) == _plain(text):
-        return
-    yield "integral", f"Integral({question}, {variable})"
-    yield "derivative", f"Derivative({question}, {variable})"
+    different = {_plain(part): part for part in expressions if _plain(part) != _plain(text)}
+    for question in sorted(different.values(), key=len, reverse=True)[:EXPRESSIONS]:
+        yield "integral", f"Integral({question}, {variable})"
+        yield "derivative", f"Derivative({question}, {variable})"
 
 
 def _plain(text: str) -> str:
@@ -172,7 +173,8 @@ def check_restated(probes: Sequence[Probe]) -> list[Finding]:
         by_kind[probe.kind].append(probe)
     for kind, row in by_kind.items():
         paid = [probe for probe in row if probe.score is not None and probe.score >= FULL]
-        if len({probe.instance.key for probe in row}) >= 3 and len(paid) > MOST_OF * len(row):
+        instances, solved = ({probe.instance.key for probe in probes} for probes in (row, paid))
+        if len(instances) >= 3 and len(solved) > MOST_OF * len(instances):
             what = "an expression that ignores the given numbers" if kind.endswith("numbers") else "the question itself"
             seen = f"{paid[0].describe()} scores 1: {what} counts as an answer"
             return [finding("L5.question-as-answer", seen, paid[0].replay)]

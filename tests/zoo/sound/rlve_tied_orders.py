@@ -23,8 +23,9 @@ class TiedOrders_Environment(VerifiableEnvironment):
 
     def _generate(self) -> None:
         N = self.parameter["N"]
-        self.parameter["times"] = [random.randint(1, N) for _ in range(N)]
-        self.parameter["weights"] = [random.randint(1, N) for _ in range(N)]
+        self.parameter["weights"] = [random.randint(1, 20) for _ in range(N)]
+        # Jobs that take as long for their weight may be exchanged: of three jobs, two always may.
+        self.parameter["times"] = [weight * random.randint(1, 2) for weight in self.parameter["weights"]]
         jobs = sorted(range(1, N + 1), key=lambda job: self.parameter["times"][job - 1] / self.parameter["weights"][job - 1])
         self.parameter["gold_answer"] = self._cost(jobs)
 

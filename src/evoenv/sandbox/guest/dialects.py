@@ -33,6 +33,10 @@ class BadResult(TypeError):
 class BadScore(TypeError):
     """The scorer returned a number outside the contract's range."""
 
+    def __init__(self, message: str, value: float) -> None:
+        super().__init__(message)
+        self.value = value
+
 
 class NeedsParameters(ValueError):
     """An RLVE-Gym environment without knobs to run on."""
@@ -92,7 +96,7 @@ def checked_score(value: Any) -> float:
         raise BadResult(f"scorer returned {type(value).__name__}, expected a float in [0, 1]")
     number = float(value)
     if number != number or number in (float("inf"), float("-inf")):
-        raise BadScore(f"scorer returned {number}, expected a finite float in [0, 1]")
+        raise BadScore(f"scorer returned {number}, expected a finite float in [0, 1]", number)
     return number
 
 
@@ -253,7 +257,7 @@ class Rlve(Stateful):
         opener, closer = task.answer_markers
         raw = checked_score(task.scorer(f"{opener}{text}{closer}"))
         if not -1.0 <= raw <= 1.0:
-            raise BadScore(f"scorer returned {raw}, expected a float in [-1, 1]")
+            raise BadScore(f"scorer returned {raw}, expected a float in [-1, 1]", raw)
         # RLVE-Gym passes from 1 - 1e-6 on, which makes a count of 30 million that is off by one "right". We do not.
         return 1.0 if raw >= task.passing_reward_threshold else max(0.0, raw)
 

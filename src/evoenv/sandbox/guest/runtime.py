@@ -1,7 +1,7 @@
 """The worker's side of every call: load one source, then generate, render, parse and score on request.
 
-Results are `["ok", value]` or `["err", type, message, line]`: candidate code may raise anything and the
-call still answers. Nothing is judged here; the host compares encoded values.
+Results are `["ok", value]` or `["err", type, message, line]`, with the number behind it if a score was refused:
+candidate code may raise anything and the call still answers. Nothing is judged here; the host compares encoded values.
 
 Loaded under its real name: the zygote registers `evoenv.sandbox.guest` as an otherwise empty package, so
 that this file is the same module on both sides of the wall.
@@ -19,7 +19,7 @@ from typing import Any
 
 from evoenv.sandbox.guest import codec, tracing
 from evoenv.sandbox.guest.contract import ParameterController, TimeoutException, VerifiableEnvironment, timeout
-from evoenv.sandbox.guest.dialects import ADAPTERS, METHODS, Adapter, BadResult, ControllerLevels, recognise
+from evoenv.sandbox.guest.dialects import ADAPTERS, METHODS, Adapter, BadResult, BadScore, ControllerLevels, recognise
 
 CANDIDATE = "<environment>"
 TASKS_KEPT = 512
@@ -52,7 +52,10 @@ def failure(error: BaseException, where: str = "") -> list[Any]:
     text = text.encode("utf-8", "replace").decode()[:MAX_MESSAGE]
     name = type(error).__name__
     message = f"{where} raised {name}: {text}" if where else f"{name}: {text}"
-    return ["err", name, message, line]
+    refused = error.value if isinstance(error, BadScore) else None
+    # A finite number only: the reply is JSON, which has no others.
+    value = [refused] if type(refused) is float and abs(refused) < float("inf") else []
+    return ["err", name, message, line, *value]
 
 
 def contract_modules() -> dict[str, types.ModuleType]:
