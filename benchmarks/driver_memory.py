@@ -2,9 +2,10 @@
 
     python benchmarks/driver_memory.py [--tokens 1000000,4000000] [--response 2000] [--prompt 500]
 
-A step's samples are made up, written to a run's store and read back as the update reads them, built into a batch, and
-laid out as the columns that the verl engine sends to its training processes. Each size runs in a process of its own;
-what is printed is the resident memory beyond that of the imports, and bytes per response token.
+A step's samples are made up (texts of four characters a token), written to a run's store, read back as the update reads
+them, built into a batch, and go through an update of the verl engine, whose training processes are left out: their
+answers are made up too. Each size runs in a process of its own. What is printed is the most memory that each stage took
+beyond that of the imports, and bytes per response token.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ import tempfile
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
+import torch
 
 from evoenv.config import Config
-from evoenv.engines.verl.columns import columns_of, padded
+from evoenv.engines.verl.cluster import Cluster
+from evoenv.engines.verl.learning import Learner
 from evoenv.objective import build_batch
-from evoenv.records import Group, Message, Request, Rollout, Sample, Score
+from evoenv.records import Message, Request, Rollout, Sample, Score
 from evoenv.stages.groups import solver_groups
 from evoenv.store.store import RequestRecord, Store
 
@@ -39,9 +42,23 @@ def resident() -> int:
 
 
 def peak() -> int:
-    """The most that it ever was, in bytes."""
+    """The most that it was since the last call, in bytes."""
     status = Path("/proc/self/status").read_text(encoding="utf-8")
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # forget the peak
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+class Answers:
+    """In the place of the training processes: log-probabilities of 0 for all tokens."""
+
+    world = 8
+    adapter = False
+
+    def call(self, work: str, method: str, *arguments: Any) -> Any:
+        if method == "step_optimizer":
+            return [{"grad_norm": 1.0}]
+        ids = arguments[0]["input_ids"]
+        return {"log_probs": torch.nested.nested_tensor_from_jagged(torch.zeros(ids.values().numel()), ids.offsets())}
 
 
 def samples_of(number: int, response: int, prompt: int) -> Iterator[Sample]:
@@ -52,38 +69,37 @@ def samples_of(number: int, response: int, prompt: int) -> Iterator[Sample]:
         token_ids = array("i", source.choices(range(1000), k=response))
         logprobs = array("d", (-source.random() for _ in range(response)))
         rollout = Rollout.of(prompt_ids, token_ids, logprobs)
-        yield Sample(f"r{number}", index, "", "stop", response, 0, rollout)
+        text = "".join(map(chr, source.choices(range(97, 123), k=4 * response)))
+        yield Sample(f"r{number}", index, text, "stop", response, 0, rollout)
 
 
 def measure(tokens: int, response: int, prompt: int) -> dict[str, Any]:
-    """Go through a step's rollouts; return memory in bytes after each stage."""
+    """Go through a step's rollouts; return the most memory of each stage in bytes."""
     config = Config()
     requests = max(1, tokens // (COUNT * response))
-    total = requests * COUNT * response
     before = resident()
     stages: dict[str, int] = {}
     with (
         tempfile.TemporaryDirectory() as folder,
         Store.create(Path(folder) / "run", msgspec.to_builtins(config), {}) as store,
     ):
+        peak()
         for number in range(requests):
             request = Request(f"r{number}", "solver", (Message("user", "x"),), count=COUNT, trains=True)
-            samples = list(samples_of(number, response, prompt))
             store.add_requests(1, [RequestRecord(request, "solve", "e", 0, 0)])
-            for sample in samples:
+            for sample in samples_of(number, response, prompt):
                 store.add_sample(1, sample)
-            scores = {(sample.request_id, sample.index): Score(float(sample.index % 2)) for sample in samples}
-            store.add_scores(1, scores)
-            del samples
-        stages["all samples written to the store"] = resident() - before
-        groups: list[Group] = solver_groups(store, 1)
-        stages["read back as groups"] = resident() - before
+                store.add_scores(1, {(sample.request_id, sample.index): Score(float(sample.index % 2))})
+        stages["written to the store"] = peak() - before
+        groups = solver_groups(store, 1)
+        stages["read back as groups"] = peak() - before
         batch = build_batch(groups, config.training)
-        stages["built into a batch"] = resident() - before
-        columns = columns_of(padded(batch.minibatches[0], 8))
-        stages["laid out as columns"] = resident() - before
-        assert columns["input_ids"].values().numel() == total + requests * COUNT * prompt
-    stages["peak"] = peak() - before
+        stages["built into a batch"] = peak() - before
+        learner = Learner(cast(Cluster, Answers()), config, 1)
+        learner.learn(batch, 1e-6)
+        stages["update"] = peak() - before
+        total = requests * COUNT * response
+        assert learner.tally.fed_tokens == total + requests * COUNT * prompt
     return {"tokens": total, "bytes": stages}
 
 

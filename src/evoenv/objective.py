@@ -159,12 +159,12 @@ def build_rows(groups: Sequence[Group], config: TrainingConfig) -> list[Row]:
     standardise = config.advantage_std and config.aggregation != "dr-grpo"
     members = [(group, sample) for group in groups for sample in group.samples]
     advantages = [value for group in groups for value in group_advantages(group.rewards, std=standardise)]
-    lengths = [len(sample.rollout.token_ids) if sample.rollout else 0 for _, sample in members]
+    lengths = [sample.rollout.lengths[1] if sample.rollout else 0 for _, sample in members]
     weights = response_weights([group.role for group, _ in members], lengths, config)
     return [
         Row(group.role, sample.rollout, advantage, weight)
-        for (group, sample), advantage, weight in zip(members, advantages, weights, strict=True)
-        if sample.rollout and sample.rollout.token_ids
+        for (group, sample), advantage, weight, length in zip(members, advantages, weights, lengths, strict=True)
+        if sample.rollout and length
     ]
 
 
@@ -249,6 +249,8 @@ def check_group(group: Group) -> None:
         )
     for sample in group.samples:
         _check_sample(group, sample)
+        if sample.rollout is not None:
+            sample.rollout.release()  # all of a step at once may be more than is wanted in memory
 
 
 def _check_sample(group: Group, sample: Sample) -> None:

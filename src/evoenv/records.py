@@ -167,6 +167,14 @@ class Rollout:
         """Make a rollout of any numbers; arrays are taken as they are."""
         return cls(_array("i", prompt_ids), _array("i", token_ids), _array("d", logprobs), temperature)
 
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """The number of tokens of prompt and response."""
+        return len(self.prompt_ids), len(self.token_ids)
+
+    def release(self) -> None:
+        """Let the arrays go if they can be read again, as those from a run's store; here they cannot."""
+
 
 def _array(kind: Literal["i", "d"], values: Iterable[Any]) -> array[Any]:
     if isinstance(values, array) and values.typecode == kind:

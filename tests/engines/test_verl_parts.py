@@ -13,7 +13,7 @@ import torch
 
 from evoenv.assembly import open_policy
 from evoenv.config import load_config
-from evoenv.engines.verl.columns import columns_of, of_responses, padded
+from evoenv.engines.verl.columns import columns_of, of_responses, padded, parts_of
 from evoenv.engines.verl.limits import EngineLost, last_line, within
 from evoenv.engines.verl.meter import Meter
 from evoenv.engines.verl.shards import Saved, read_state, write_state
@@ -72,6 +72,19 @@ def test_a_step_holds_its_rollouts_as_arrays() -> None:
     tracemalloc.stop()
     assert sum(len(item.response_ids) for item in batch.minibatches[0]) == 8 * tokens
     assert held / (8 * tokens) < 16, "four bytes for a token, eight for its log-probability, and little beside"
+
+
+def test_a_minibatch_is_handed_over_in_parts_and_each_device_gets_rows_of_like_lengths() -> None:
+    def lengths(parts: list[list[Row]]) -> list[list[int]]:
+        return [[len(item.prompt_ids) + len(item.response_ids) for item in part] for part in parts]
+
+    rows = [row([1], [2] * (length - 1)) for length in (3, 9, 5, 8, 4, 2, 6)]
+    # 9 + 8 + 6 tokens, and 5 more would be too many; one device after the other: 9 and 6, then 8
+    assert lengths(list(parts_of(rows, 2, 25))) == [[9, 6, 8], [5, 3, 4, 2]]
+    assert lengths(list(parts_of(rows, 1, 1000))) == [[9, 8, 6, 5, 4, 3, 2]]
+    assert lengths(list(parts_of(rows, 4, 1000))) == [[9, 4, 8, 3, 6, 2, 5]]
+    assert lengths(list(parts_of(rows[:2], 4, 1))) == [[9], [3]], "a sequence is never cut"
+    assert list(parts_of([], 2, 25)) == []
 
 
 def test_rows_are_filled_up_with_silent_ones() -> None:

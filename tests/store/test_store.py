@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -169,6 +170,26 @@ def test_dropped_rollouts_leave_the_texts(store):
     store.add_sample(1, sample())
     store.drop_rollouts(1)
     assert store.samples(1, "generate") == {("r1", 0): Sample("r1", 0, "hello", "length", tokens=3, version=4)}
+
+
+def test_a_rollout_is_in_memory_only_while_it_is_looked_at(store):
+    store.add_requests(1, [RequestRecord(request(), "generate")])
+    store.add_sample(1, sample())
+    store.add_sample(1, sample(index=1))
+    first, second = (item.rollout for item in store.samples(1, "generate").values())
+    assert first == second == sample().rollout
+    assert first.prompt_ids is second.prompt_ids, "one copy for the whole group"
+    kept = weakref.ref(first.token_ids)
+    assert kept() is not None, "read once"
+    first.release()
+    assert kept() is None
+    assert first.lengths == (len(sample().rollout.prompt_ids), len(sample().rollout.token_ids))
+    assert first.token_ids == sample().rollout.token_ids, "and read again"
+    first.release()
+    store.drop_rollouts(1)
+    with pytest.raises(StoreError, match=r"sample 0 of request 'r1' has no rollout any more"):
+        first.logprobs  # noqa: B018
+    assert len(second.logprobs) == len(second.token_ids), "what is held stays"
 
 
 def test_the_pool_and_the_cache_come_back(store):

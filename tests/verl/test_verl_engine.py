@@ -90,12 +90,18 @@ def test_truncated_importance_gives_the_loss_of_the_local_engine_over_several_op
 
 
 @pytest.mark.parametrize("world", [1, 2])
-def test_the_same_groups_give_the_loss_and_the_weights_of_the_local_engine(world: int, tmp_path: Path) -> None:
+def test_the_same_groups_give_the_loss_and_the_weights_of_the_local_engine(
+    world: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from verl_subject import nano_config, opened
 
     from evoenv.engines.local.policy import LocalPolicy
+    from evoenv.engines.verl import learning
     from evoenv.models.resolve import load_model
 
+    if world > 1:  # the update is handed over in several parts
+        monkeypatch.setattr(learning, "TOKENS", 300)
+        monkeypatch.setattr(learning, "MICRO_BATCHES", 0)
     config = nano_config(
         f"engine.devices_per_node={world}",
         "engine.tokens_per_device=2000",

@@ -18,7 +18,7 @@ import random
 import signal
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Literal, TypeAlias, get_args
 
@@ -150,7 +150,7 @@ class ScriptedPolicy(Policy):
             raise PolicyError("this scripted policy was made with trainable=False")
         self._count("update")
         groups = batch.groups
-        self.groups.append(groups)
+        self.groups.append(tuple(map(_in_memory, groups)))
         rewards = [reward for group in groups for reward in group.rewards]
         content = json.dumps([[group.id, group.role, list(group.rewards)] for group in groups])
         self.digest = hashlib.sha256(f"{self.digest}\n{content}".encode()).hexdigest()
@@ -356,3 +356,13 @@ class RecordingSampling(Sampling):
 
     def close(self) -> None:
         self._session.close()
+
+
+def _in_memory(group: Group) -> Group:
+    """Read the rollouts, as a real policy would: the store drops them when the step is done."""
+    samples = []
+    for sample in group.samples:
+        kept = sample.rollout
+        rollout = kept and Rollout(kept.prompt_ids, kept.token_ids, kept.logprobs, kept.temperature)
+        samples.append(replace(sample, rollout=rollout))
+    return replace(group, samples=tuple(samples))

@@ -157,6 +157,6 @@ class Conversation:
             return
         self._open.discard(key)
         self._kept.add(key)
-        self._keeper.keep(sample)
+        kept = self._keeper.keep(sample)
         if key in self._expected:
-            self._inbox.append(sample)
+            self._inbox.append(kept)

@@ -9,6 +9,7 @@ import json
 import threading
 import time
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,7 @@ def _ask_policy(run: Run, step: int, asked: Sequence[RequestRecord], kept: Conta
     keeper = Keeper(run, step)
     requests = [item.request for item in asked]
     for sample in ask_for_missing(lambda missing: _timed(run, run.policy.sample(missing)), requests, kept, ADVICE):
-        keeper.keep(sample)
-        yield sample
+        yield keeper.keep(sample)
 
 
 class Keeper:
@@ -86,12 +86,14 @@ class Keeper:
         self._run, self._step = run, step
         self._spending_kept = time.monotonic()
 
-    def keep(self, sample: Sample) -> None:
+    def keep(self, sample: Sample) -> Sample:
+        """Write a sample down; return it without its rollout, which the update reads back from the store."""
         self._run.store.add_sample(self._step, sample)
         if time.monotonic() - self._spending_kept > SPENDING_KEPT_EVERY_S:
             keep_spending(self._run)
             self._spending_kept = time.monotonic()
         self._run.clock.tokens += sample.tokens
+        return replace(sample, rollout=None)
 
 
 def keep_spending(run: Run) -> None:

@@ -14,17 +14,17 @@ from __future__ import annotations
 
 import json
 import time
-from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
 from evoenv.errors import OlderRun, StoreError
 from evoenv.records import Message, Request, Sample, Score
 from evoenv.store.database import DATABASE_NAME, Database, RunLock
-from evoenv.store.packing import pack_rollout, pack_text, text_holds, unpack_rollout, unpack_text
+from evoenv.store.packing import pack_rollout, pack_text, text_holds, unpack_text
+from evoenv.store.rollouts import StoredRollout, StoredRollouts
 from evoenv.store.schema import SCHEMA_VERSION
 
 Stage: TypeAlias = Literal[
@@ -330,22 +330,21 @@ class Journal:
         return {(request_id, index) for request_id, index in rows}
 
     def samples(self, step: int, purpose: Purpose) -> dict[SampleKey, Sample]:
-        """Return the samples of a step for one purpose, with their rollouts while those are kept."""
+        """Return the samples of a step for one purpose, with their rollouts while those are kept.
+
+        A rollout is read when it is first looked at, and can be let go (`release`).
+        """
         rows = self._database.query(
-            "SELECT s.request_id, s.idx, s.text, s.finish_reason, s.tokens, s.version, r.data FROM requests q "
+            "SELECT s.request_id, s.idx, s.text, s.finish_reason, s.tokens, s.version, r.idx FROM requests q "
             "JOIN samples s ON s.request_id = q.id "
             "LEFT JOIN rollouts r ON r.request_id = s.request_id AND r.idx = s.idx "
             "WHERE q.step = ? AND q.purpose = ? ORDER BY s.request_id, s.idx",
             (step, purpose),
         )
         samples: dict[SampleKey, Sample] = {}
-        prompts: dict[str, array[int]] = {}
-        for request_id, index, text, finish_reason, tokens, version, data in rows:
-            rollout = None if data is None else unpack_rollout(data)
-            if rollout is not None:
-                prompt = prompts.setdefault(request_id, rollout.prompt_ids)
-                if prompt == rollout.prompt_ids:  # one copy for the whole group
-                    rollout = replace(rollout, prompt_ids=prompt)
+        rollouts = StoredRollouts(self._database)
+        for request_id, index, text, finish_reason, tokens, version, kept in rows:
+            rollout = None if kept is None else StoredRollout(rollouts, request_id, index)
             samples[request_id, index] = Sample(
                 request_id, index, unpack_text(text), finish_reason, tokens, version, rollout
             )

@@ -11,7 +11,8 @@ loader, reward loop and command line are not used.
 | `joining`       | Ray: join a cluster or start one, and what it offers                                    |
 | `sandboxes`     | sandboxes on the CPUs of all nodes                                                      |
 | `settings`      | verl's configuration tree out of ours                                                   |
-| `columns`       | a minibatch as the jagged columns that verl's processes take                            |
+| `learning`      | one update: parts of minibatches there, log-probabilities back                          |
+| `columns`       | a part of it as the jagged columns that verl's processes take                           |
 | `worker`        | what runs in the training processes: the loss, the optimiser's groups                   |
 | `server`        | what runs in the server actors: draw one sample                                         |
 | `shards`        | what is in a checkpoint's directory                                                     |

@@ -1,4 +1,4 @@
-"""A minibatch as verl's processes take it: jagged columns, one value per token of each whole sequence.
+"""A part of a minibatch as verl's processes take it: jagged columns, one value per token of each whole sequence.
 
 verl's log-probabilities are shifted: position t holds that of token t + 1. All columns of ours are laid out alike, so
 that the loss multiplies them without knowing where a prompt ends. The weights of all tokens come from `objective`, so
@@ -8,7 +8,7 @@ no cut into micro-batches and no spread over ranks can change the sum.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -27,7 +27,32 @@ OLD = "old"
 
 
 def sequence_length(row: Row) -> int:
-    return len(row.prompt_ids) + len(row.response_ids)
+    return sum(row.rollout.lengths)
+
+
+def parts_of(rows: Sequence[Row], devices: int, tokens: int) -> Iterator[list[Row]]:
+    """Cut a minibatch into parts of about so many tokens; a part's devices get rows of like lengths, equally many.
+
+    Each device takes one stretch of a part. Gradients add up over the parts: the driver holds one of them at a time.
+    """
+    part: list[Row] = []
+    held = 0
+    for row in sorted(rows, key=sequence_length, reverse=True):
+        if part and held + sequence_length(row) > tokens:
+            yield _dealt(part, devices)
+            part, held = [], 0
+        part.append(row)
+        held += sequence_length(row)
+    if part:
+        yield _dealt(part, devices)
+
+
+def _dealt(rows: Sequence[Row], devices: int) -> list[Row]:
+    """Deal rows out like cards; return the stretches of all devices, one after the other."""
+    stretch = -(-len(rows) // devices)
+    positions = sorted(range(len(rows)), key=lambda position: (position % stretch, position))
+    dealt = dict(zip(positions, rows, strict=True))
+    return [dealt[position] for position in range(len(rows))]
 
 
 def padded(rows: Sequence[Row], parts: int) -> list[Row]:
@@ -38,15 +63,15 @@ def padded(rows: Sequence[Row], parts: int) -> list[Row]:
 
 
 def columns_of(rows: Sequence[Row], old: OldLogprobs | None = None) -> dict[str, Tensor]:
-    """Build every column of a minibatch; that of the trainer's log-probabilities before the update only if given."""
-    # Written in place, row by row: a step may have millions of tokens, and this is all that the driver holds of them.
+    """Build every column of a part; that of the trainer's log-probabilities before the update only if given."""
+    # Written in place, row by row.
     offsets = [0, *accumulate(map(sequence_length, rows))]
     whole = ("input_ids", "position_ids", "loss_mask")
     values = {name: torch.zeros(offsets[-1], dtype=torch.int64) for name in whole}
     responses = (SAMPLED, ADVANTAGES, WEIGHTS, KL_MEANS, *((OLD,) if old is not None else ()))
     values |= {name: torch.zeros(offsets[-1]) for name in responses}
     for row, begin, end in zip(rows, offsets, offsets[1:], strict=False):
-        middle = begin + len(row.prompt_ids)
+        middle = begin + row.rollout.lengths[0]
         span = slice(middle - 1, end - 1)
         values["input_ids"][begin:middle] = _integers(row.prompt_ids)
         values["input_ids"][middle:end] = _integers(row.response_ids)
@@ -74,7 +99,7 @@ def of_responses(nested: Any, rows: Sequence[Row]) -> Tensor:
     """
     values, offsets = nested.values(), nested.offsets().tolist()
     parts = [
-        values[offset + len(row.prompt_ids) - 1 :][: len(row.response_ids)]
-        for offset, row in zip(offsets, rows, strict=False)
+        values[offset + prompt - 1 :][:response]
+        for offset, (prompt, response) in zip(offsets, (row.rollout.lengths for row in rows), strict=False)
     ]
     return torch.cat(parts).float()

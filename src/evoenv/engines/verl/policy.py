@@ -11,10 +11,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from weakref import WeakSet
 
-import torch
-from torch import Tensor
-from verl.utils import tensordict_utils as tu
-
 from evoenv.config import Config
 from evoenv.durable import whole_directory
 from evoenv.engines.checkpoints import CheckpointFolder
@@ -22,7 +18,8 @@ from evoenv.engines.local.draft import TextRules
 from evoenv.engines.local.prompts import EncodedPrompt, check_fits, encode_prompt
 from evoenv.engines.requests import check_requests
 from evoenv.engines.verl.cluster import Cluster
-from evoenv.engines.verl.columns import REFERENCE, columns_of, of_responses, padded, sequence_length
+from evoenv.engines.verl.columns import sequence_length
+from evoenv.engines.verl.learning import Learner
 from evoenv.engines.verl.limits import EngineLost, last_line
 from evoenv.engines.verl.meter import Meter
 from evoenv.engines.verl.sampling import VerlSampling
@@ -35,9 +32,8 @@ from evoenv.objective import Batch, Row, check_objective
 from evoenv.ports import Policy
 from evoenv.records import Message, Request
 from evoenv.training.batching import check_vocabulary
-from evoenv.training.loss import check_loss_config, weighted_loss
+from evoenv.training.loss import check_loss_config
 from evoenv.training.optimizer import check_optimizer_config, learning_rate
-from evoenv.training.tally import OldLogprobs, Tally, TokenColumns
 
 log = logging.getLogger(__name__)
 
@@ -171,100 +167,31 @@ class VerlPolicy(Policy):
         began = time.perf_counter()
         sampling = self.meter.read()
         self._change_weights()
-        tally, skipped = Tally(), 0
         rate = learning_rate(self.config.training, self._version)
+        learner = Learner(self.cluster, self.config, self._version + 1)
         with self._losing():
             self.cluster.sleep()
-            old = self._score_before(batch)
-            for rows in batch.minibatches:
-                skipped += not self._optimise(rows, rate, tally, old)
+            learner.learn(batch, rate)
         self._version += 1
         self._revivals = 0
         seconds = time.perf_counter() - began
-        metrics = {name: value for name, value in tally.metrics().items() if math.isfinite(value)}
+        metrics = {name: value for name, value in learner.tally.metrics().items() if math.isfinite(value)}
         self._warn_of_mismatch(metrics)
         return {
             **metrics,
             **sampling,
-            "engine/trained_tokens_per_second": tally.fed_tokens / seconds,
-            "update/skipped": float(skipped),
+            "engine/trained_tokens_per_second": learner.tally.fed_tokens / seconds,
+            "update/skipped": float(learner.skipped),
             "update/learning_rate": rate,
             "update/seconds": seconds,
         }
 
-    def _score_before(self, batch: Batch) -> OldLogprobs | None:
-        """Score all rows before the first of several optimiser steps, if truncated importance sampling needs that."""
-        if not (self.config.training.truncated_importance > 0 and len(batch.minibatches) > 1):
-            return None
-        old = OldLogprobs()
-        for rows in batch.minibatches:
-            if new := [row for row in rows if row not in old]:
-                columns = columns_of(padded(new, self.cluster.world))
-                old.add(new, of_responses(self._score("scoring before the update", "compute_log_prob", columns), new))
-        return old
-
-    def _optimise(self, rows: Sequence[Row], rate: float, tally: Tally, old: OldLogprobs | None) -> bool:
-        """Take one optimiser step; False if loss or gradient is not finite and the weights were left alone."""
-        columns = columns_of(padded(rows, self.cluster.world), old)
-        reference: Tensor | None = None
-        if self.config.training.kl > 0:
-            columns[REFERENCE] = self._score_by_reference(columns)
-            reference = of_responses(columns[REFERENCE], rows)
-        asked = tu.get_tensordict(columns, {"calculate_entropy": False})
-        output = self.cluster.call("a training pass", "forward_backward", asked)
-        (stepped, *_) = self.cluster.call("an optimiser step", "step_optimizer", rate)
-        norm = float(stepped["grad_norm"])
-        total = self._count(tally, rows, of_responses(output["log_probs"], rows), reference, old)
-        tally.finish_step(norm, total)
-        finite = math.isfinite(total) and math.isfinite(norm)
-        if not finite:
-            log.warning(
-                "update %d skipped: loss %s, gradient norm %s; weights and optimiser are unchanged",
-                self._version + 1, total, norm,
-            )  # fmt: skip
-        return finite
-
-    def _score_by_reference(self, columns: Mapping[str, Tensor]) -> Tensor:
-        """Compute the log-probabilities of all tokens under the weights that the run started from."""
-        if self.cluster.adapter:
-            return self._score("scoring by the reference", "compute_log_prob", columns, no_lora_adapter=True)
-        return self._score("scoring by the reference", "compute_ref_log_prob", columns)
-
-    def _score(self, work: str, method: str, columns: Mapping[str, Tensor], **options: bool) -> Tensor:
-        """Ask the training processes for log-probabilities without gradients."""
-        asked = tu.get_tensordict(
-            {name: columns[name] for name in ("input_ids", "position_ids", "loss_mask", "temperature")},
-            {"compute_loss": False, "calculate_entropy": False},
-        )
-        if options:
-            tu.assign_non_tensor(asked, **options)
-        scores: Tensor = self.cluster.call(work, method, asked)["log_probs"]
-        return scores
-
-    def _count(
-        self, tally: Tally, rows: Sequence[Row], logp: Tensor, reference: Tensor | None, old: OldLogprobs | None
-    ) -> float:
-        """Make the metrics of a minibatch from the log-probabilities that its forward pass saw; return its loss."""
-        columns = TokenColumns(rows, logp.device, torch.float32, old)
-        loss, surrogate, kl = weighted_loss(
-            logp,
-            columns.sampled,
-            columns.advantages,
-            reference,
-            old=columns.old,
-            surrogate_weights=columns.surrogate_weights,
-            kl_means=columns.kl_means,
-            config=self.config.training,
-        )
-        tally.count(columns, slice(None), logp, surrogate, kl)
-        tally.fed_tokens += sum(map(sequence_length, rows))
-        return float(loss)
-
     def _check_rows(self, rows: Sequence[Row]) -> None:
         """Refuse on the driver what one rank would refuse alone, leaving the others in a collective for ever."""
         limit = tokens_per_device(self.config)
-        check_vocabulary(rows, self._vocabulary)
         for row in rows:
+            check_vocabulary([row], self._vocabulary)
+            row.rollout.release()
             if sequence_length(row) > limit:
                 raise PolicyError(
                     f"a {row.role} prompt and response of {sequence_length(row)} tokens are to be trained on; expected "
