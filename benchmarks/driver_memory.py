@@ -1,6 +1,6 @@
 """How much memory the driver takes for the rollouts of a step, by the number of tokens.
 
-    python benchmarks/driver_memory.py [--tokens 1000000,4000000] [--response 2000] [--prompt 500]
+    python benchmarks/driver_memory.py [--tokens 1000000,4000000,9400000] [--response 2000] [--prompt 500]
 
 A step's samples are made up (texts of four characters a token), written to a run's store, read back as the update reads
 them, built into a batch, and go through an update of the verl engine, whose training processes are left out: their
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+import numpy
 import torch
 
 from evoenv.config import Config
@@ -63,13 +63,16 @@ class Answers:
 
 def samples_of(number: int, response: int, prompt: int) -> Iterator[Sample]:
     """Make up the samples of one request."""
-    source = random.Random(number)
-    prompt_ids = array("i", source.choices(range(1000), k=prompt))
+    source = numpy.random.default_rng(number)
+
+    def array_of(kind: str, values: Any) -> array[Any]:
+        return array(kind, values.tobytes())
+
+    prompt_ids = array_of("i", source.integers(1000, size=prompt, dtype="i4"))
     for index in range(COUNT):
-        token_ids = array("i", source.choices(range(1000), k=response))
-        logprobs = array("d", (-source.random() for _ in range(response)))
-        rollout = Rollout.of(prompt_ids, token_ids, logprobs)
-        text = "".join(map(chr, source.choices(range(97, 123), k=4 * response)))
+        token_ids = array_of("i", source.integers(1000, size=response, dtype="i4"))
+        rollout = Rollout.of(prompt_ids, token_ids, array_of("d", -source.random(response)))
+        text = source.integers(97, 123, size=4 * response, dtype="u1").tobytes().decode()
         yield Sample(f"r{number}", index, text, "stop", response, 0, rollout)
 
 
@@ -105,7 +108,7 @@ def measure(tokens: int, response: int, prompt: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tokens", default="1000000,4000000")
+    parser.add_argument("--tokens", default="1000000,4000000,9400000")
     parser.add_argument("--response", type=int, default=2000)
     parser.add_argument("--prompt", type=int, default=500)
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
