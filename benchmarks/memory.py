@@ -58,10 +58,12 @@ QWEN3 = {
     "tie_word_embeddings": False,
 }
 """A model with random weights of another shape: Qwen3's normalised queries, an output layer of its own."""
+SMOLLM2 = [*SHORT, "model.name=SmolLM2-135M-Instruct", "training.lora_rank=32"]
 CASES: dict[str, tuple[str, list[str]]] = {
     "nano": ("nano", []),
-    "smollm2-lora": ("laptop", SHORT),
-    "smollm2-full": ("laptop", [*SHORT, "training.lora_rank=0"]),
+    "qwen2.5-coder-lora": ("laptop", SHORT),
+    "smollm2-lora": ("laptop", SMOLLM2),
+    "smollm2-full": ("laptop", [*SMOLLM2, "training.lora_rank=0"]),
     "qwen3-random-bfloat16": ("laptop", [*SHORT, "training.lora_rank=0", "model.dtype=bfloat16"]),
 }
 """Name -> preset and what is set over it."""

@@ -27,7 +27,7 @@ GB = 2**30
 BYTES = {"float32": 4, "bfloat16": 2}
 LOGIT_CHUNK = 1 << 25
 """Logits that the local engine holds at once: `training.logprobs.LOGIT_CHUNK`."""
-ROWS = {"cpu": 64, "gpu": 256}
+ROWS = {"cpu": 128, "gpu": 256}
 """Rows that the local engine decodes side by side; on a CPU as many as on a GPU if the model is small."""
 SMALL_WEIGHTS = 32_000_000
 PREFILL_TOKENS = 4096

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evoenv.config import EndpointConfig, ModelConfig
+from evoenv.config import EndpointConfig, ModelConfig, load_config
 from evoenv.engines.endpoint.policy import EndpointPolicy
 from evoenv.records import Message, Request
 from tests.effort import HANG_S
@@ -26,6 +26,15 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def test_the_settings_of_the_page_are_settings() -> None:
+    commands = re.findall(r"^evoenv synth .*?(?<!\\)$", PAGE, re.DOTALL | re.MULTILINE)
+    settings = [re.findall(r"--set (\S+)", command) for command in commands]
+    by_name, served = (load_config(overrides=own) for own in settings if own)
+    assert by_name.generator == served.generator
+    assert by_name.review == served.review
+    assert (served.endpoint.concurrency, served.generator.prompt) == (8, "short")
+
+
 @pytest.mark.peer
 def test_the_script_of_the_page_serves_a_gguf_file(tmp_path: Path) -> None:
     sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -36,7 +45,7 @@ def test_the_script_of_the_page_serves_a_gguf_file(tmp_path: Path) -> None:
     (tmp_path / "serve.py").write_text(script)
     write_gguf(tmp_path / "tiny.gguf")
     port = free_port()
-    command = [str(python), "serve.py", "tiny.gguf", "tiny-coder", str(port), "1"]
+    command = [str(python), "serve.py", "tiny.gguf", "tiny-coder", str(port), "1", "2"]
     server = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert server.stdout is not None
