@@ -181,7 +181,9 @@ def generator_rewards(directory: Path, policy: LocalPolicy, sandbox: Sandbox, em
     store, config = create(directory, load_config(preset("nano"), overrides=PROBE))
     with prepare(store, config, policy, sandbox, embedder, training=False) as run:
         proposed = synthesise(run, 1, run.store.pool())
-        return [decision.reward for decision in decide(run, 1, proposed, judge(run, 1, proposed))]
+        decide(run, 1, proposed, judge(run, 1, proposed))
+        rewards = {decision.candidate_id: decision.reward for decision in run.store.decisions(1)}
+        return [rewards[candidate.id] for candidate in proposed.candidates]
 
 
 def check_run(directory: Path, *, steps: int, admitted: int) -> None:
