@@ -32,7 +32,7 @@ def test_the_settings_of_the_page_are_settings() -> None:
     by_name, served = (load_config(overrides=own) for own in settings if own)
     assert by_name.generator == served.generator
     assert by_name.review == served.review
-    assert (served.endpoint.concurrency, served.generator.prompt) == (8, "short")
+    assert (served.endpoint.concurrency, served.generator.prompt) == (1, "full")
 
 
 @pytest.mark.peer
