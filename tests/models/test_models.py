@@ -354,6 +354,19 @@ def test_tiny_models_depend_on_their_seed_alone(arch: Any, tmp_path: Path) -> No
     assert 10**5 < sum(tensor.numel() for tensor in first.values()) < 5 * 10**6
 
 
+def test_bfloat16_is_warned_about_on_a_processor_without_it(
+    tiny_directories: dict[str, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    import torch
+
+    load_model(tiny_directories["llama"], "cpu", "float32")
+    assert not caplog.messages
+    load_model(tiny_directories["llama"], "cpu", "bfloat16")
+    lacks = not torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    assert [message for message in caplog.messages if "model.dtype=float32" in message] == caplog.messages
+    assert len(caplog.messages) == int(lacks)
+
+
 def test_the_tiny_tokenizer_keeps_any_text_and_splits_digits(tiny_directories: dict[str, Path]) -> None:
     tokenizer = load_tokenizer(tiny_directories["llama"])
     for text in ("12345", "naïve – 数字 😀\n\t", "  two  spaces ", "a, b . c ' d"):

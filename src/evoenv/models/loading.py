@@ -84,6 +84,11 @@ def load_model(path: Path, device: str | torch.device = "auto", dtype: str = "au
     loader: Any = AutoModelForCausalLM  # its stubs know neither the loading report nor concrete models
     place = resolve_device(device) if isinstance(device, str) else device
     kind = resolve_dtype(dtype, place) if isinstance(dtype, str) else dtype
+    if kind == torch.bfloat16 and place.type == "cpu" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        log.warning(
+            "%s is loaded in bfloat16, for which this processor has no instructions: float32 is many times faster here "
+            "(model.dtype=float32, or learn.dtype=float32 in a recipe)", path,
+        )  # fmt: skip
     with quiet_transformers():
         try:
             model, report = loader.from_pretrained(
