@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -37,6 +38,9 @@ T = TypeVar("T")
 
 ANSWER_SECONDS = 30.0
 """For calls that need no work: asking whether somebody is there."""
+MEETING_PORTS = range(20_000, 32_000)
+"""Where training processes meet: below the ports that a system hands to whoever asks, since verl looks for a free one
+some time before it is used. Engines of one machine begin to look at different ones."""
 NAME_SECONDS = 60.0
 """Until Ray gives the name of a killed actor free."""
 
@@ -84,6 +88,7 @@ class Cluster:
                 resource_pool=self._pool,
                 ray_cls_with_init=actor,
                 device_name=self.tree.trainer.device,
+                master_port_range=[MEETING_PORTS.start + os.getpid() % 10_000, MEETING_PORTS.stop],
             ),
         )
         self._whereabouts = self.call("starting the training processes", "whereabouts")
