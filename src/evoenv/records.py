@@ -172,6 +172,12 @@ class Rollout:
         """The number of tokens of prompt and response."""
         return len(self.prompt_ids), len(self.token_ids)
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The lowest and the highest token id of prompt and response; 0 for both if there are no tokens."""
+        parts = [part for part in (self.prompt_ids, self.token_ids) if part]
+        return min(map(min, parts), default=0), max(map(max, parts), default=0)
+
     def release(self) -> None:
         """Let the arrays go if they can be read again, as those from a run's store; here they cannot."""
 

@@ -46,6 +46,12 @@ def test_a_column_holds_at_a_position_what_belongs_to_the_next_token() -> None:
     assert of_responses(columns["sampled"], rows).tolist() == [-0.5, -1.0, -0.5, -1.0, -1.5]
 
 
+def test_a_rollout_knows_its_lowest_and_highest_token() -> None:
+    assert Rollout.of([5, 2], [9, 3], [-1.0, -1.0]).bounds == (2, 9)
+    assert Rollout.of([5], [], []).bounds == (5, 5)
+    assert Rollout.of([], [], []).bounds == (0, 0)
+
+
 def test_log_probabilities_before_the_update_are_laid_out_alike() -> None:
     rows = padded([row([11, 12, 13], [21, 22]), row([14], [23, 24, 25]), row([15], [26])], 4)
     old = OldLogprobs()

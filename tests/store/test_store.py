@@ -189,7 +189,20 @@ def test_a_rollout_is_in_memory_only_while_it_is_looked_at(store):
     store.drop_rollouts(1)
     with pytest.raises(StoreError, match=r"sample 0 of request 'r1' has no rollout any more"):
         first.logprobs  # noqa: B018
+    assert first.lengths == second.lengths, "checks need not read again"
+    assert first.bounds == sample().rollout.bounds
     assert len(second.logprobs) == len(second.token_ids), "what is held stays"
+
+
+def test_texts_may_stay_in_the_store_until_somebody_looks(store):
+    store.add_requests(1, [RequestRecord(request(), "generate")])
+    store.add_sample(1, sample())
+    (whole,), (light,) = (store.samples(1, "generate", texts=texts).values() for texts in (True, False))
+    assert light.text == whole.text == "hello"
+    names = ("request_id", "index", "finish_reason", "tokens", "version", "rollout")
+    assert [getattr(light, name) for name in names] == [getattr(whole, name) for name in names]
+    with pytest.raises(AttributeError):
+        light.tokens = 5
 
 
 def test_the_pool_and_the_cache_come_back(store):

@@ -359,10 +359,20 @@ class RecordingSampling(Sampling):
 
 
 def _in_memory(group: Group) -> Group:
-    """Read the rollouts, as a real policy would: the store drops them when the step is done."""
+    """Read rollouts and texts, as a real policy would the rollouts: the store drops those when the step is done."""
     samples = []
     for sample in group.samples:
         kept = sample.rollout
         rollout = kept and Rollout(kept.prompt_ids, kept.token_ids, kept.logprobs, kept.temperature)
-        samples.append(replace(sample, rollout=rollout))
+        samples.append(
+            Sample(
+                sample.request_id,
+                sample.index,
+                sample.text,
+                sample.finish_reason,
+                sample.tokens,
+                sample.version,
+                rollout,
+            )
+        )
     return replace(group, samples=tuple(samples))

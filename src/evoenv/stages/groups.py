@@ -31,9 +31,9 @@ def solver_groups(store: Store, step: int, only: Container[str] | None = None) -
 
 
 def _by_request(store: Store, step: int, purpose: Purpose) -> dict[str, tuple[Sample, ...]]:
-    """Return the samples of each request in order, without those that failed."""
+    """Return the samples of each request in order, without those that failed; their texts stay in the store."""
     samples: dict[str, list[Sample]] = {request_id: [] for request_id in store.requests(step, purpose)}
-    for sample in store.samples(step, purpose).values():
+    for sample in store.samples(step, purpose, texts=False).values():
         if sample.finish_reason != "error":
             samples[sample.request_id].append(sample)
     return {request_id: tuple(members) for request_id, members in samples.items()}

@@ -281,11 +281,19 @@ def score_responses(
     run: Run, source: str, responses: Mapping[SampleKey, tuple[int, int, str]]
 ) -> dict[SampleKey, Score]:
     """Score (seed, difficulty, response) by key; a response without a final answer scores 0."""
+    return score_answers(
+        run, source, {key: (seed, level, extract_answer(text)) for key, (seed, level, text) in responses.items()}
+    )
+
+
+def score_answers(
+    run: Run, source: str, answers: Mapping[SampleKey, tuple[int, int, str | None]]
+) -> dict[SampleKey, Score]:
+    """Score (seed, difficulty, final answer) by key; none scores 0."""
     scores: dict[SampleKey, Score] = {}
     items: list[tuple[int, int, str]] = []
     asked: list[SampleKey] = []
-    for key, (seed, difficulty, response) in responses.items():
-        answer = extract_answer(response)
+    for key, (seed, difficulty, answer) in answers.items():
         if answer is None:
             scores[key] = Score(0.0, format_ok=False)
         else:

@@ -6,15 +6,16 @@ import time
 from collections.abc import Mapping, Sequence
 
 from evoenv.admission.calibration import FULLY_RIGHT
+from evoenv.environment.answers import extract_answer
 from evoenv.ids import SolverRequestId
 from evoenv.objective import has_zero_variance
 from evoenv.pool.state import Draw, Outcome, PoolState, draw, instance_seed
 from evoenv.prompts.solver import solver_messages
-from evoenv.records import Instance, Message, Request, Sample, Score, derive_seed
+from evoenv.records import Instance, Message, Request, Score, derive_seed
 from evoenv.stages.context import Run
 from evoenv.stages.cores import on_all_cores
 from evoenv.stages.groups import solver_groups
-from evoenv.stages.judgement import fits_solver, score_responses
+from evoenv.stages.judgement import fits_solver, score_answers
 from evoenv.stages.sampling import ask
 from evoenv.store.store import RequestRecord, SampleKey, Store
 
@@ -32,8 +33,11 @@ def solve(run: Run, step: int, pool: PoolState, admitted: Sequence[str]) -> None
     draws = draw(pool, admitted, step, count, run.seed, run.config.solver)
     instances = _instances(run, step, draws)
     asked = [draw_request(run, step, index, draws[index], instance) for index, instance in instances.items()]
-    said = {(sample.request_id, sample.index): sample for sample in ask(run, step, "solved", asked)}
-    _score(run, step, asked, said)
+    # The texts are in the store: a step's responses may have millions of tokens, and only their answers are scored.
+    answers = {
+        (sample.request_id, sample.index): extract_answer(sample.text) for sample in ask(run, step, "solved", asked)
+    }
+    _score(run, step, asked, answers)
     with run.store.stage(step, "solved"):
         run.store.add_metrics(step, solver_metrics(run.store, step))
         run.store.add_metrics(
@@ -107,20 +111,20 @@ def draw_request(run: Run, step: int, index: int, drawn: Draw, instance: Instanc
     return RequestRecord(request, "solve", drawn.environment_id, instance.seed, instance.difficulty)
 
 
-def _score(run: Run, step: int, asked: Sequence[RequestRecord], said: Mapping[SampleKey, Sample]) -> None:
-    """Score what is not scored yet, one environment per thread."""
+def _score(run: Run, step: int, asked: Sequence[RequestRecord], answers: Mapping[SampleKey, str | None]) -> None:
+    """Score the answers that are not scored yet, one environment per thread."""
     known = run.store.scores(step, "solve")
-    work: dict[str, dict[SampleKey, tuple[int, int, str]]] = {}
+    work: dict[str, dict[SampleKey, tuple[int, int, str | None]]] = {}
     for item in asked:
         for index in range(item.request.count):
             key = (item.request.id, index)
-            if key in said and key not in known:
-                text = said[key].text
-                work.setdefault(item.subject or "", {})[key] = (item.seed or 0, item.difficulty or 0, text)
+            if key in answers and key not in known:
+                question = item.seed or 0, item.difficulty or 0
+                work.setdefault(item.subject or "", {})[key] = (*question, answers[key])
     sources = {environment_id: run.store.source(environment_id) or "" for environment_id in work}
 
     def score_environment(environment_id: str) -> dict[SampleKey, Score]:
-        return score_responses(run, sources[environment_id], work[environment_id])
+        return score_answers(run, sources[environment_id], work[environment_id])
 
     for scores in on_all_cores(run, "score", score_environment, work):
         run.store.add_scores(step, scores)

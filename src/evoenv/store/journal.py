@@ -24,7 +24,7 @@ from evoenv.errors import OlderRun, StoreError
 from evoenv.records import Message, Request, Sample, Score
 from evoenv.store.database import DATABASE_NAME, Database, RunLock
 from evoenv.store.packing import pack_rollout, pack_text, text_holds, unpack_text
-from evoenv.store.rollouts import StoredRollout, StoredRollouts
+from evoenv.store.rollouts import StoredRollout, StoredRollouts, StoredSample
 from evoenv.store.schema import SCHEMA_VERSION
 
 Stage: TypeAlias = Literal[
@@ -329,14 +329,15 @@ class Journal:
         )
         return {(request_id, index) for request_id, index in rows}
 
-    def samples(self, step: int, purpose: Purpose) -> dict[SampleKey, Sample]:
+    def samples(self, step: int, purpose: Purpose, *, texts: bool = True) -> dict[SampleKey, Sample]:
         """Return the samples of a step for one purpose, with their rollouts while those are kept.
 
-        A rollout is read when it is first looked at, and can be let go (`release`).
+        A rollout is read when it is first looked at, and can be let go (`release`). Without `texts` those too stay in
+        the store, and each is read whenever it is looked at.
         """
         rows = self._database.query(
-            "SELECT s.request_id, s.idx, s.text, s.finish_reason, s.tokens, s.version, r.idx FROM requests q "
-            "JOIN samples s ON s.request_id = q.id "
+            f"SELECT s.request_id, s.idx, {'s.text' if texts else 'NULL'}, s.finish_reason, s.tokens, s.version, r.idx "
+            "FROM requests q JOIN samples s ON s.request_id = q.id "
             "LEFT JOIN rollouts r ON r.request_id = s.request_id AND r.idx = s.idx "
             "WHERE q.step = ? AND q.purpose = ? ORDER BY s.request_id, s.idx",
             (step, purpose),
@@ -345,8 +346,10 @@ class Journal:
         rollouts = StoredRollouts(self._database)
         for request_id, index, text, finish_reason, tokens, version, kept in rows:
             rollout = None if kept is None else StoredRollout(rollouts, request_id, index)
-            samples[request_id, index] = Sample(
-                request_id, index, unpack_text(text), finish_reason, tokens, version, rollout
+            samples[request_id, index] = (
+                Sample(request_id, index, unpack_text(text), finish_reason, tokens, version, rollout)
+                if texts
+                else StoredSample(self._database, request_id, index, finish_reason, tokens, version, rollout)
             )
         return samples
 

@@ -1,4 +1,4 @@
-"""Rollouts that stay in the store until somebody looks at them.
+"""Rollouts and texts that stay in the store until somebody looks at them.
 
 At the paper's limits a step has 9.4 million trained tokens. Who reads its groups wants rewards and lengths of all of
 them, and the tokens of a few at a time.
@@ -10,9 +10,9 @@ from array import array
 from weakref import WeakValueDictionary
 
 from evoenv.errors import StoreError
-from evoenv.records import Rollout
+from evoenv.records import FinishReason, Rollout, Sample
 from evoenv.store.database import Database
-from evoenv.store.packing import unpack_rollout
+from evoenv.store.packing import unpack_rollout, unpack_text
 
 
 class StoredRollouts:
@@ -38,7 +38,7 @@ class StoredRollouts:
 class StoredRollout(Rollout):
     """One of them: read when it is first looked at, held until `release`, read again after that."""
 
-    __slots__ = ("_held", "_index", "_lengths", "_request_id", "_rollouts")
+    __slots__ = ("_bounds", "_held", "_index", "_lengths", "_request_id", "_rollouts")
 
     # The values are frozen, as in the base class; whether they are in memory is not.
     __setattr__ = object.__setattr__
@@ -49,11 +49,13 @@ class StoredRollout(Rollout):
         self._index = index
         self._held: Rollout | None = None
         self._lengths: tuple[int, int] | None = None
+        self._bounds: tuple[int, int] | None = None
 
     def _read(self) -> Rollout:
         if self._held is None:
             self._held = self._rollouts.read(self._request_id, self._index)
-            self._lengths = self._held.lengths
+            if self._lengths is None:  # what checks ask for is remembered, and need not be read again
+                self._lengths, self._bounds = self._held.lengths, self._held.bounds
         return self._held
 
     @property
@@ -76,6 +78,10 @@ class StoredRollout(Rollout):
     def lengths(self) -> tuple[int, int]:
         return self._lengths or self._read().lengths
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        return self._bounds or self._read().bounds
+
     def release(self) -> None:
         self._held = None
 
@@ -85,3 +91,38 @@ class StoredRollout(Rollout):
         )
 
     __hash__ = Rollout.__hash__
+
+
+class StoredSample(Sample):
+    """A sample whose text is read whenever somebody looks at it, and held by nobody. Of use in the store's thread."""
+
+    __slots__ = ("_database",)
+
+    def __init__(
+        self,
+        database: Database,
+        request_id: str,
+        index: int,
+        finish_reason: FinishReason,
+        tokens: int,
+        version: int,
+        rollout: Rollout | None,
+    ) -> None:
+        values = {
+            "_database": database,
+            "request_id": request_id,
+            "index": index,
+            "finish_reason": finish_reason,
+            "tokens": tokens,
+            "version": version,
+            "rollout": rollout,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)  # frozen, as the base class
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        rows = self._database.query(
+            "SELECT text FROM samples WHERE request_id = ? AND idx = ?", (self.request_id, self.index)
+        )
+        return unpack_text(rows[0][0])

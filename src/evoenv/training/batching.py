@@ -29,8 +29,7 @@ CHECKPOINT_ROOM = 8
 def check_vocabulary(rows: Iterable[Row], vocabulary: int) -> None:
     """Refuse tokens that the model does not know, before any work is done."""
     for row in rows:
-        low = min(min(row.prompt_ids), min(row.response_ids))
-        high = max(max(row.prompt_ids), max(row.response_ids))
+        low, high = row.rollout.bounds
         if not 0 <= low <= high < vocabulary:
             raise PolicyError(
                 f"a {row.role} response has a token outside the vocabulary of {vocabulary}; use the model's tokenizer."
