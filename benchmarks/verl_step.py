@@ -199,6 +199,11 @@ def per_token(steps: Sequence[dict[str, float]], name: str) -> float:
     return statistics.median(1000 * step[name] / step["tokens"] for step in steps)
 
 
+def outside(steps: Sequence[dict[str, float]]) -> float:
+    """The median share of a step that is neither sampling nor training: new weights, and what is in between."""
+    return statistics.median(1 - (step["sampling"] + step["update"]) / step["step"] for step in steps)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--world", type=int, default=1)
@@ -220,7 +225,16 @@ def main() -> None:
         name: round(statistics.mean(step["tokens"] for step in steps))
         for name, steps in (("trainer", trainer), ("ours", ours), ("bare", bare))
     }
-    print(json.dumps({"world": arguments.world, "tokens a step": tokens, "ms a token": table}, indent=1))
+    shares = {name: round(outside(steps), 4) for name, steps in (("trainer", trainer), ("ours", ours), ("bare", bare))}
+    result = {
+        "world": arguments.world,
+        "tokens a step": tokens,
+        "ms a token": table,
+        "share outside sampling and training": shares,
+        "rounds of ours": [{name: round(value, 3) for name, value in step.items()} for step in ours],
+        "rounds of verl's trainer": [{name: round(value, 3) for name, value in step.items()} for step in trainer],
+    }
+    print(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":

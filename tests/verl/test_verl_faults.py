@@ -5,12 +5,16 @@ The tests share one engine and stand in this order: the last one loses it.
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import logging
 import math
 import os
 import signal
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -79,7 +83,13 @@ def test_a_server_that_dies_is_started_again_and_asked_again(policy: Any, caplog
         delivered = {(sample.request_id, sample.index): sample.text for sample in session}
     assert delivered == expected
     assert "vLLM server 1 died" in caplog.text
-    assert policy.update(batch_of(policy))["update/skipped"] == 0.0
+    batch = batch_of(policy)
+    server = policy.cluster.replicas[0].server_handle
+    os.kill(ray.get(server.check.remote()), signal.SIGKILL)
+    with caplog.at_level(logging.WARNING, "evoenv"):
+        assert policy.update(batch)["update/skipped"] == 0.0
+    assert "vLLM server 0 died while it was idle" in caplog.text
+    assert len(list(policy.sample([ask("after", count=4)]))) == 4
 
 
 def test_a_request_that_a_server_refuses_is_named(policy: Any) -> None:
@@ -94,15 +104,60 @@ def test_a_request_that_a_server_refuses_is_named(policy: Any) -> None:
     assert len(list(policy.sample([ask("even")]))) == 1
 
 
-def test_a_process_that_hangs_is_not_waited_for_for_ever(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    (_, stopped), *_ = policy.cluster.call("asking", "whereabouts")
-    monkeypatch.setattr(policy.cluster, "_patience", 3.0)
-    os.kill(stopped, signal.SIGSTOP)
+def test_an_error_in_a_training_process_ends_the_call_with_its_last_line(policy: Any, tmp_path: Path) -> None:
+    message = r"loading weights failed: .*ValueError: .* lacks \d+ weights.* The whole text is in .*logs.*--resume"
+    with pytest.raises(PolicyError, match=message):
+        policy.cluster.call("loading weights", "load_export", str(tmp_path))
+
+
+@contextmanager
+def stopped(process: int) -> Iterator[None]:
+    """Keep a process from answering; afterwards wait until it has done what was asked of it meanwhile."""
+    os.kill(process, signal.SIGSTOP)
     try:
-        with pytest.raises(PolicyError, match=rf"asking again took more than 3 s .*logs.*{stopped} on .*--resume"):
-            policy.cluster.call("asking again", "whereabouts")
+        yield
     finally:
-        os.kill(stopped, signal.SIGCONT)
+        os.kill(process, signal.SIGCONT)
+        for thread in threading.enumerate():
+            if thread.name.startswith("evoenv: "):
+                thread.join()
+
+
+def test_a_process_that_hangs_is_not_waited_for_for_ever(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    (_, rank), *_ = policy.cluster.call("asking", "whereabouts")
+    server = ray.get(policy.cluster.replicas[0].server_handle.check.remote())
+    monkeypatch.setattr(policy.cluster, "_patience", 3.0)
+    limit = rf"took more than 3 s \(engine\.patience_seconds\).*logs.*{rank} on .*--resume"
+    with stopped(rank), pytest.raises(PolicyError, match=f"asking again {limit}"):
+        policy.cluster.call("asking again", "whereabouts")
+    with stopped(server), pytest.raises(PolicyError, match=f"sending weights to the servers {limit}"):
+        policy.cluster.publish(policy.version)
+
+
+def test_a_server_that_does_not_start_is_not_waited_for_for_ever(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evoenv.engines.verl.server import EvoReplica
+
+    async def hang(replica: EvoReplica, workers: Any) -> None:
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(policy.cluster, "_patience", 1.0)
+    monkeypatch.setattr(EvoReplica, "init_hybrid", hang)
+    with pytest.raises(PolicyError, match=r"starting the vLLM servers took more than 1 s .*logs.*--resume"):
+        policy.cluster._launch([0])
+
+
+def test_devices_that_are_taken_are_not_waited_for_for_ever(policy: Any, tmp_path: Path) -> None:
+    from verl_subject import open_tiny
+
+    settings = ["engine.devices_per_node=2", "engine.patience_seconds=3"]
+    with (
+        pytest.raises(PolicyError, match=r"placing the training processes took more than 3 s .*logs"),
+        open_tiny(tmp_path, settings),
+    ):
+        pass
+    assert len(list(policy.sample([ask("still there")]))) == 1
 
 
 def test_a_training_process_that_dies_ends_the_engine_with_a_word_on_how_to_go_on(policy: Any) -> None:

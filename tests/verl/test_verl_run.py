@@ -129,3 +129,4 @@ def test_the_doctor_tries_the_engine_out(tmp_path: Path) -> None:
     report = json.loads(result.stdout)
     assert [finding["name"] for finding in report["findings"]][-2:] == ["load", "close"]
     assert {"ray", "verl", "vllm"} <= set(report["versions"])
+    assert report["device"]["memory"] > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib.metadata
 import tempfile
 from pathlib import Path
@@ -14,6 +15,8 @@ from evoenv.cli.common import console, print_json
 from evoenv.config import load_config
 from evoenv.diagnosis import describe_machine
 from evoenv.engines.selfcheck import SelfCheck
+from evoenv.memory import in_gb
+from evoenv.models.devices import find_device
 from evoenv.ports import Policy
 from evoenv.presets import preset
 
@@ -26,11 +29,12 @@ def try_engine(arguments: argparse.Namespace) -> int:
     config = load_config(preset("nano"), overrides=[*own, *arguments.overrides])
     out = console()
     versions = {name: version for name in REPORTED if (version := _version_of(name)) is not None}
-    machine = describe_machine()
+    machine, device = describe_machine(), find_device(config.model.device)
     findings = []
     if not arguments.json:
+        devices = "no device" if device is None else f"{device.name} with {in_gb(device.memory)}"
         listed = ", ".join(f"{name} {version}" for name, version in versions.items())
-        out.print(escape(f"{machine['processor']}, {machine['cores']} cores, {machine['system']}; {listed}"))
+        out.print(escape(f"{machine['processor']}, {machine['cores']} cores, {machine['system']}; {devices}; {listed}"))
     with tempfile.TemporaryDirectory(prefix="evoenv-doctor-") as folder:
 
         def open_engine(directory: Path) -> Policy:
@@ -47,7 +51,16 @@ def try_engine(arguments: argparse.Namespace) -> int:
             {"name": item.name, "ok": item.ok, "seconds": round(item.seconds, 2), "detail": item.detail}
             for item in findings
         ]
-        print_json({"engine": arguments.engine, "ok": ok, "machine": machine, "versions": versions, "findings": rows})
+        print_json(
+            {
+                "engine": arguments.engine,
+                "ok": ok,
+                "machine": machine,
+                "device": None if device is None else dataclasses.asdict(device),
+                "versions": versions,
+                "findings": rows,
+            }
+        )
     elif not ok:
         out.print("To report it, send the lines above, and for verl the logs that they name.")
     return 0 if ok else 1

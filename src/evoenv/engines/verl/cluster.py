@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import ray
+from ray.exceptions import GetTimeoutError
 from ray.util import remove_placement_group
 from verl.checkpoint_engine import CheckpointEngineManager
 from verl.protocol import DataProtoFuture
@@ -165,9 +166,12 @@ class Cluster:
             self._wait("putting the servers to sleep", self._sync.sleep_replicas)
             self._awake = not self.tree.actor_rollout_ref.rollout.free_cache_engine
 
-    def revive(self) -> list[int]:
-        """Start new servers in the place of dead ones and return their ranks; they have no weights yet."""
-        dead = [rank for rank, replica in enumerate(self.replicas) if not _answers(replica)]
+    def revive(self, *, if_silent: bool = True) -> list[int]:
+        """Start new servers in the place of dead ones and return their ranks; they have no weights yet.
+
+        `if_silent`: one that says nothing within `ANSWER_SECONDS` counts as dead, too.
+        """
+        dead = [rank for rank, replica in enumerate(self.replicas) if _is_dead(replica, if_silent=if_silent)]
         for rank in dead:
             for server in self.replicas[rank].servers:
                 with contextlib.suppress(Exception):  # it is dead, after all
@@ -178,7 +182,7 @@ class Cluster:
                 self.replicas[rank] = replica
             self.call("looking up the new servers", "forget_server")
             self._sync.replicas = self.replicas
-            self._awake = False
+            self._awake = True  # the new ones are
         return dead
 
     # ------------------------------------------------------------------ the end
@@ -201,11 +205,13 @@ class Cluster:
             ray.shutdown()
 
 
-def _answers(replica: EvoReplica) -> bool:
+def _is_dead(replica: EvoReplica, *, if_silent: bool) -> bool:
     try:
-        return bool(ray.get(replica.server_handle.check.remote(), timeout=ANSWER_SECONDS))
-    except Exception:  # whatever a dead actor, a dead engine or a deaf one raises
-        return False
+        return not ray.get(replica.server_handle.check.remote(), timeout=ANSWER_SECONDS)
+    except GetTimeoutError:
+        return if_silent
+    except Exception:  # whatever a dead actor or a dead engine raises
+        return True
 
 
 def _wait_for_names(ranks: Iterable[int]) -> None:

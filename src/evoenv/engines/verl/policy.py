@@ -122,6 +122,7 @@ class VerlPolicy(Policy):
         self._check_usable()
         if self._published != self._weights:
             began = time.perf_counter()
+            self._revive_idle()
             with self._losing():
                 self.cluster.publish(self._version)
             self._published = self._weights
@@ -134,13 +135,8 @@ class VerlPolicy(Policy):
         """
         request, _, _ = task
         self._check_usable()
-        self._revivals += 1
         with self._losing():
-            if self._revivals > MAX_REVIVALS:
-                raise EngineLost(
-                    f"servers died {self._revivals} times since the last update, now by {last_line(error)}. Look into "
-                    f"{self.cluster.logs}; continue with --resume"
-                )
+            self._count_revival(last_line(error))
             dead = self.cluster.revive()
         if not dead:
             raise PolicyError(
@@ -158,6 +154,23 @@ class VerlPolicy(Policy):
         for session in self._sessions:
             session.resume()
 
+    def _revive_idle(self) -> None:
+        """Start servers again that died while nothing was drawn: they could neither sleep nor take weights."""
+        with self._losing():
+            dead = self.cluster.revive(if_silent=False)
+            if dead:
+                self._count_revival("a kill or an error while nothing was drawn")
+                self._published = None
+                log.warning("vLLM server %s died while it was idle; it was started again", ", ".join(map(str, dead)))
+
+    def _count_revival(self, reason: str) -> None:
+        self._revivals += 1
+        if self._revivals > MAX_REVIVALS:
+            raise EngineLost(
+                f"servers died {self._revivals} times since the last update, now by {reason}. Look into "
+                f"{self.cluster.logs}; continue with --resume"
+            )
+
     # ------------------------------------------------------------------ learning
 
     def update(self, batch: Batch) -> Mapping[str, float]:
@@ -169,6 +182,7 @@ class VerlPolicy(Policy):
         self._change_weights()
         rate = learning_rate(self.config.training, self._version)
         learner = Learner(self.cluster, self.config, self._version + 1)
+        self._revive_idle()
         with self._losing():
             self.cluster.sleep()
             learner.learn(batch, rate)
@@ -189,9 +203,8 @@ class VerlPolicy(Policy):
     def _check_rows(self, rows: Sequence[Row]) -> None:
         """Refuse on the driver what one rank would refuse alone, leaving the others in a collective for ever."""
         limit = tokens_per_device(self.config)
+        check_vocabulary(rows, self._vocabulary)
         for row in rows:
-            check_vocabulary([row], self._vocabulary)
-            row.rollout.release()
             if sequence_length(row) > limit:
                 raise PolicyError(
                     f"a {row.role} prompt and response of {sequence_length(row)} tokens are to be trained on; expected "
@@ -239,6 +252,7 @@ class VerlPolicy(Policy):
                 "without the optimiser's state by --set engine.take_weights=true (not with LoRA)"
             )
         self._change_weights()
+        self._revive_idle()
         with self._losing():
             self.cluster.sleep()
             if whole:
