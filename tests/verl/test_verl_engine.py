@@ -38,6 +38,21 @@ def test_engine(bench: Bench, check: Check) -> None:
     check(bench)
 
 
+def test_servers_are_made_for_the_longest_request_of_any_role() -> None:
+    from verl_subject import nano_config
+
+    from evoenv.engines.verl.settings import longest_request, longest_sequence
+
+    lengths = [f"{role}.max_prompt_tokens=500" for role in ("generator", "solver")]
+    lengths += ["generator.max_tokens=300", "solver.max_tokens=200", "review.max_prompt_tokens=900"]
+    lengths += ["review.max_tokens=400", "review.program_max_tokens=700"]
+    unread = nano_config(*lengths, "review.enabled=false")
+    assert longest_request(unread) == (500, 300)
+    assert longest_request(nano_config(*lengths, "review.enabled=true", "review.kind=reading")) == (900, 400)
+    assert longest_request(nano_config(*lengths, "review.enabled=true", "review.kind=recomputing")) == (900, 700)
+    assert longest_sequence(unread) == 800
+
+
 def batch_of(policy: Policy, config: Any, update: int, gap: float = 0.0) -> Batch:
     """Groups of both roles, of different lengths, rewarded by something that has nothing to do with the model.
 

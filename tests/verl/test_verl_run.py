@@ -13,8 +13,14 @@ from ray_nodes import RAY, descendants, started, two_nodes, wait_for, wait_until
 
 from evoenv.store.store import Store
 
-SMALL = ("generator.prompts=3", "solver.prompts=6", "solver.responses_per_prompt=4", "novelty.embedder=hashing")
-"""Enough for real admissions by nano, and quick."""
+SMALL = (
+    "generator.prompts=3",
+    "solver.prompts=6",
+    "solver.responses_per_prompt=4",
+    "novelty.embedder=hashing",
+    "review.enabled=false",
+)
+"""Enough for real admissions by nano, whatever its preset thinks of reviews, and quick."""
 
 
 def command(directory: Path, *arguments: str, settings: tuple[str, ...] = ()) -> list[str]:

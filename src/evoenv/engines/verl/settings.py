@@ -29,8 +29,10 @@ def on_cpu() -> bool:
 
 def longest_request(config: Config) -> tuple[int, int]:
     """Return the longest prompt and the longest response that any role may have."""
-    roles = (config.generator, config.solver, *((config.review,) if config.review.enabled else ()))
-    return max(role.max_prompt_tokens for role in roles), max(role.max_tokens for role in roles)
+    review = config.review
+    roles = (config.generator, config.solver, *((review,) if review.enabled else ()))
+    programs = [review.program_max_tokens] if review.recomputes else []
+    return max(role.max_prompt_tokens for role in roles), max([role.max_tokens for role in roles] + programs)
 
 
 def longest_sequence(config: Config) -> int:
