@@ -25,7 +25,7 @@ import cpu_platform  # noqa: E402
 cpu_platform.prepare()
 
 import psutil  # noqa: E402
-from ray_nodes import descendants, started, wait_until_gone  # noqa: E402
+from ray_nodes import complaints, descendants, started, wait_until_gone  # noqa: E402
 from test_verl_run import SMALL, command, shared_memory  # noqa: E402
 
 from evoenv.store.store import Store  # noqa: E402
@@ -79,14 +79,15 @@ class Watched:
         return any((self.directory / "checkpoints").glob(".*.part-*"))
 
 
-def kill_driver(run: Watched, arguments: list[str], log: Path, reached: Callable[[], bool]) -> bool:
-    """Start a run, kill it when it is where it should be, wait until its processes are gone."""
+def kill_driver(run: Watched, arguments: list[str], log: Path, reached: Callable[[], bool], later: float) -> bool:
+    """Start a run, kill it some seconds after it is where it should be, wait until its processes are gone."""
     with started(arguments, log) as process:
         while not reached():
             if process.poll() is not None:
                 say(f"  the run ended first, with {process.returncode}")
                 return False
             time.sleep(POLL_SECONDS)
+        time.sleep(later)
         children = descendants(process.pid)
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -101,7 +102,7 @@ def kill_driver(run: Watched, arguments: list[str], log: Path, reached: Callable
 
 
 def kill_part(arguments: list[str], log: Path, title: str, reached: Callable[[], bool]) -> tuple[int, str]:
-    """Start a run and kill one of its processes when it is where it should be; return its exit code and last words."""
+    """Start a run and kill one of its processes when it is where it should be; return exit code and complaint."""
     with started(arguments, log) as process:
         while not reached():
             assert process.poll() is None, log.read_text(errors="replace")[-3000:]
@@ -114,7 +115,7 @@ def kill_part(arguments: list[str], log: Path, title: str, reached: Callable[[],
         code = process.wait()
         say(f"  ended with {code} after {time.monotonic() - killed:.1f} s")
         wait_until_gone(children)
-    return code, log.read_text(errors="replace").strip().splitlines()[-1]
+    return code, "\n".join(complaints(log)[-1:])
 
 
 def main() -> None:
@@ -133,18 +134,18 @@ def main() -> None:
         *(SMALL if arguments.small else ()),
     )
     train = command(directory, "--preset", "nano", "--steps", str(STEPS), settings=settings)
-    points: list[tuple[str, Callable[[], bool]]] = [
-        ("generation", lambda: run.is_in(None, "generated", "generate")),
-        ("validation", lambda: run.is_in("generated", "validated")),
-        ("calibration", lambda: run.is_in("validated", "calibrated")),
-        ("solving", lambda: run.is_in("decided", "solved", "solve")),
-        ("updating", lambda: run.is_in("solved", "updated") and not run.is_saving()),
-        ("checkpointing", run.is_saving),
+    points: list[tuple[str, float, Callable[[], bool]]] = [
+        ("generation", 0.0, lambda: run.is_in(None, "generated", "generate")),
+        ("validation", 0.0, lambda: run.is_in("generated", "validated")),
+        ("calibration", 0.0, lambda: run.is_in("validated", "calibrated")),
+        ("solving", 0.0, lambda: run.is_in("decided", "solved", "solve")),
+        ("updating", 1.0, lambda: run.is_in("solved", "updated") and not run.is_saving()),
+        ("checkpointing", 0.0, run.is_saving),
     ]
     missed = []
-    for name, reached in points:
+    for name, later, reached in points:
         say(f"kill -9 of the driver in {name}")
-        if not kill_driver(run, train, log, reached):
+        if not kill_driver(run, train, log, reached, later):
             missed.append(name)
         if run.done() or directory.exists():
             train = command(directory, "--resume")

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 ADDRESS = "127.0.0.1:6399"
@@ -33,6 +34,11 @@ def wait_for(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.2)
 
 
+def complaints(log: Path) -> list[str]:
+    """List the errors that a run told its user of."""
+    return [line for line in log.read_text(errors="replace").splitlines() if line.startswith("evoenv: ")]
+
+
 def descendants(process: int) -> set[int]:
     import psutil  # not in the environment of the other tests, which read this file as well
 
@@ -53,9 +59,26 @@ def wait_until_gone(processes: set[int]) -> None:
         time.sleep(0.2)
 
 
+@dataclass(frozen=True)
+class Nodes:
+    """Two nodes that were started."""
+
+    address: str
+    second: int
+    """The process under which all of the second node run."""
+
+    def lose_second(self) -> None:
+        """Kill it with all that runs on it, as if its power were cut."""
+        import psutil
+
+        for number in [*descendants(self.second), self.second]:
+            with suppress(psutil.NoSuchProcess):
+                psutil.Process(number).kill()
+
+
 @contextmanager
-def two_nodes(directory: Path) -> Iterator[str]:
-    """Start the commands of docs/scale.md, section "Several nodes", with one device on each node; yield the address."""
+def two_nodes(directory: Path) -> Iterator[Nodes]:
+    """Start the commands of docs/scale.md, section "Several nodes", with one device on each node."""
     shared = ["--block", "--disable-usage-stats", "--num-cpus=8", "--num-gpus=1"]
     head = [RAY, "start", "--head", "--node-ip-address=127.0.0.1", "--port=6399", "--include-dashboard=false", *shared]
     logs = directory / "first.log", directory / "second.log"
@@ -64,7 +87,7 @@ def two_nodes(directory: Path) -> Iterator[str]:
         with started([RAY, "start", f"--address={ADDRESS}", *shared], logs[1]) as second:
             wait_for(logs[1], "Ray runtime started", second)
             processes = descendants(first.pid) | descendants(second.pid)
-            yield ADDRESS
+            yield Nodes(ADDRESS, second.pid)
             for process in (second, first):
                 process.terminate()
                 process.wait()

@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from ray_nodes import RAY, descendants, started, two_nodes, wait_for, wait_until_gone
+from ray_nodes import RAY, complaints, descendants, started, two_nodes, wait_for, wait_until_gone
 
 from evoenv.store.store import Store
 
@@ -109,15 +109,21 @@ def test_two_signals_stop_at_once_and_leave_no_process(tmp_path: Path) -> None:
     assert Store.begun(directory)
 
 
-def test_two_nodes_are_joined_judge_and_are_left_standing(tmp_path: Path) -> None:
-    directory = tmp_path / "run"
-    with two_nodes(tmp_path) as address:
-        settings = settings_of(f"engine.ray_address={address}", "engine.nodes=2", "engine.sandbox_nodes=all")
+def test_two_nodes_are_joined_judge_and_are_left_standing_and_a_lost_one_ends_the_run(tmp_path: Path) -> None:
+    directory, log = tmp_path / "run", tmp_path / "log"
+    with two_nodes(tmp_path) as nodes:
+        settings = settings_of(f"engine.ray_address={nodes.address}", "engine.nodes=2", "engine.sandbox_nodes=all")
         begin = command(directory, "--preset", "nano", "--steps", "1", settings=settings)
         result = subprocess.run(begin, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stderr[-3000:]
-        status = subprocess.run([RAY, "status", f"--address={address}"], check=True, capture_output=True)
+        status = subprocess.run([RAY, "status", f"--address={nodes.address}"], check=True, capture_output=True)
         assert b"GPU" in status.stdout
+        with started(command(directory, "--resume", "--steps", "2"), log) as process:
+            wait_for(log, r"step 2/", process)
+            nodes.lose_second()
+            assert process.wait() not in (0, 130)
+        (said,) = complaints(log)
+        assert "continue with --resume" in said
     with Store.read(directory) as store:
         assert store.last_update() == 1
         assert dict(store.metric("update/skipped")) == {1: 0.0}

@@ -55,8 +55,8 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Config]:
     from ray_nodes import two_nodes
     from verl_subject import nano_config
 
-    with two_nodes(tmp_path_factory.mktemp("ray")) as address:
-        yield nano_config(f"engine.ray_address={address}", "engine.nodes=2", "engine.sandbox_nodes=all")
+    with two_nodes(tmp_path_factory.mktemp("ray")) as nodes:
+        yield nano_config(f"engine.ray_address={nodes.address}", "engine.nodes=2", "engine.sandbox_nodes=all")
 
 
 @pytest.fixture(scope="module")
