@@ -67,38 +67,41 @@ class Watched:
         """The step that the run is in."""
         return max((number for number, name in self.done() if name == "rotated"), default=0) + 1
 
-    def is_in(self, before: str | None, stage: str, purpose: str | None = None) -> bool:
-        """Say whether `stage` has begun and is not committed; `purpose`: some samples for it have come."""
-        done, step = self.done(), self.step()
-        if (step, stage) in done or (before is not None and (step, before) not in done):
-            return False
-        query = f"SELECT 1 FROM requests q JOIN samples s ON s.request_id = q.id WHERE q.step = {step} AND q.purpose = "
-        return purpose is None or bool(self._rows(f"{query}'{purpose}' LIMIT 1"))
+    def is_open(self, stage: str) -> bool:
+        """Say whether a stage of this step is not committed."""
+        return (self.step(), stage) not in self.done()
+
+    def has_samples(self, purpose: str) -> bool:
+        """Say whether samples for this purpose have come in this step."""
+        query = "SELECT 1 FROM requests q JOIN samples s ON s.request_id = q.id WHERE q.step = "
+        return bool(self._rows(f"{query}{self.step()} AND q.purpose = '{purpose}' LIMIT 1"))
+
+    def has_reports(self) -> bool:
+        """Say whether candidates of this step have been validated."""
+        return bool(self._rows(f"SELECT 1 FROM reports WHERE step = {self.step()} LIMIT 1"))
+
+    def is_updating(self) -> bool:
+        return not self.is_open("solved") and self.is_open("updated") and not self.is_saving()
 
     def is_saving(self) -> bool:
         return any((self.directory / "checkpoints").glob(".*.part-*"))
 
 
-def kill_driver(run: Watched, arguments: list[str], log: Path, reached: Callable[[], bool], later: float) -> bool:
-    """Start a run, kill it some seconds after it is where it should be, wait until its processes are gone."""
+def kill_driver(arguments: list[str], log: Path, reached: Callable[[], bool], later: float) -> tuple[bool, set[int]]:
+    """Start a run, kill it some seconds after it is where it should be; return whether it was, and its processes."""
+    fresh = not reached()  # what an earlier run left there does not count
     with started(arguments, log) as process:
-        while not reached():
+        while not (fresh and reached()):
+            fresh = fresh or not reached()
             if process.poll() is not None:
                 say(f"  the run ended first, with {process.returncode}")
-                return False
+                return False, set()
             time.sleep(POLL_SECONDS)
         time.sleep(later)
         children = descendants(process.pid)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        killed = time.monotonic()
-        hit = reached()
-        wait_until_gone(children)
-        say(
-            f"  killed: {'there' if hit else 'MISSED'}; committed last {run.done()[-1:]}; "
-            f"{len(children)} processes gone after {time.monotonic() - killed:.1f} s"
-        )
-        return hit
+        return reached(), children
 
 
 def kill_part(arguments: list[str], log: Path, title: str, reached: Callable[[], bool]) -> tuple[int, str]:
@@ -135,29 +138,34 @@ def main() -> None:
     )
     train = command(directory, "--preset", "nano", "--steps", str(STEPS), settings=settings)
     points: list[tuple[str, float, Callable[[], bool]]] = [
-        ("generation", 0.0, lambda: run.is_in(None, "generated", "generate")),
-        ("validation", 0.0, lambda: run.is_in("generated", "validated")),
-        ("calibration", 0.0, lambda: run.is_in("validated", "calibrated")),
-        ("solving", 0.0, lambda: run.is_in("decided", "solved", "solve")),
-        ("updating", 1.0, lambda: run.is_in("solved", "updated") and not run.is_saving()),
+        ("generation", 0.0, lambda: run.has_samples("generate") and run.is_open("generated")),
+        ("validation", 0.0, lambda: run.has_reports() and run.is_open("validated")),
+        ("calibration", 0.0, lambda: run.has_samples("calibrate") and run.is_open("calibrated")),
+        ("solving", 0.0, lambda: run.has_samples("solve") and run.is_open("solved")),
+        ("updating", 1.0, run.is_updating),
         ("checkpointing", 0.0, run.is_saving),
     ]
     missed = []
+    left: set[int] = set()
     for name, later, reached in points:
         say(f"kill -9 of the driver in {name}")
-        if not kill_driver(run, train, log, reached, later):
+        hit, children = kill_driver(train, log, reached, later)
+        say(f"  {'there' if hit else 'MISSED'}; {len(run.done())} stages committed; {len(children)} processes left")
+        left |= children
+        if not hit:
             missed.append(name)
-        if run.done() or directory.exists():
-            train = command(directory, "--resume")
+        train = command(directory, "--resume")
+    wait_until_gone(left)
+    say(f"all {len(left)} processes are gone")
     before = shared_memory()
     say("kill -9 of a rank in the update")
     # In the second step: the resumed first one has nothing but its update left, and is in it before there is a rank.
-    code, words = kill_part(train, log, "EvoWorker", lambda: run.step() == 2 and run.is_in("solved", "updated"))
+    code, words = kill_part(train, log, "EvoWorker", lambda: run.step() == 2 and run.is_updating())
     say(f"  {words}")
     assert code not in (0, 130), code
     assert "--resume" in words, words
     say("kill -9 of a server while it draws solutions")
-    code, _ = kill_part(train, log, "EvoServer", lambda: run.is_in("decided", "solved", "solve"))
+    code, _ = kill_part(train, log, "EvoServer", lambda: run.has_samples("solve") and run.is_open("solved"))
     assert code == 0, log.read_text(errors="replace")[-3000:]
     assert "died" in log.read_text(errors="replace")
     say(f"left in shared memory since: {sorted(shared_memory() - before)}")

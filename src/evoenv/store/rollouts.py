@@ -97,6 +97,7 @@ class StoredSample(Sample):
     """A sample whose text is read whenever somebody looks at it, and held by nobody. Of use in the store's thread."""
 
     __slots__ = ("_database",)
+    _database: Database
 
     def __init__(
         self,
@@ -121,7 +122,7 @@ class StoredSample(Sample):
             object.__setattr__(self, name, value)  # frozen, as the base class
 
     @property
-    def text(self) -> str:  # type: ignore[override]
+    def text(self) -> str:
         rows = self._database.query(
             "SELECT text FROM samples WHERE request_id = ? AND idx = ?", (self.request_id, self.index)
         )

@@ -65,6 +65,8 @@ class EvoWorker(TinkerActorRolloutRefWorker):  # type: ignore[misc]  # verl has 
         weights: dict[str, Any] = {}
         for path in sorted(Path(directory).glob("*.safetensors")):
             weights |= load_file(path)
+        if not weights:  # torch takes an empty dictionary for nothing to do
+            raise ValueError(f"{directory} has no weights (*.safetensors)")
         engine = self.actor.engine
         with engine.train_mode(zero_grad_on_exit=True):
             options = StateDictOptions(full_state_dict=True, strict=False)
