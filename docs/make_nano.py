@@ -1,6 +1,7 @@
 """Ships a finished warm start as nano, and draws how it went.
 
-python docs/make_nano.py warm/nano    weights (bfloat16) and tokenizer go into the package, the record into docs/nano
+python docs/make_nano.py warm/nano    weights (bfloat16) and tokenizer go into the package, the record into docs/nano;
+                                      what went on from nano (--model nano) follows the stages of the record
 python docs/make_nano.py              docs/images/nano.png alone, from the record
 """
 
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import msgspec
 
 matplotlib.use("Agg")
 from matplotlib import pyplot
@@ -39,6 +41,7 @@ def ship(directory: Path) -> None:
     from evoenv.models.loading import quiet_transformers
     from evoenv.models.resolve import load_model, load_tokenizer, resolve_device
     from evoenv.warmstart.process import STAGE_RECORD
+    from evoenv.warmstart.recipe import load_recipe
 
     record = json.loads((directory / "warm-start.json").read_text(encoding="utf-8"))
     stages: list[dict[str, Any]] = record.get("stages") or [{key: record[key] for key in STAGE_RECORD}]
@@ -49,9 +52,11 @@ def ship(directory: Path) -> None:
     with quiet_transformers():
         model.save_pretrained(SHIPPED)
         load_tokenizer(directory / "model").save_pretrained(SHIPPED)
+    if record["model"] == "nano":
+        stages = [*json.loads(RECORD.read_text(encoding="utf-8"))["stages"], *stages]
     kept = {
         "command": "evoenv warm-start --recipe nano --model new --corpus -o DIR",
-        "recipe": record["recipe"],
+        "recipe": msgspec.to_builtins(load_recipe("nano")),
         "parameters": record["parameters"],
         "stages": stages,
         "versions": {"torch": torch.__version__},
@@ -81,6 +86,8 @@ def draw() -> None:
                 lines.setdefault("candidates that reach L5", []).append((place, generator["reach_l5"]))
             for suite, found in abilities.get("solver", {}).items():
                 lines.setdefault(f"solver, {suite}", []).append((place, found["accuracy"]))
+            for suite, found in abilities.get("programmer", {}).items():
+                lines.setdefault(f"programmer, {suite}", []).append((place, found["accuracy"]))
         begin += stage["progress"]["tokens"]
         if number < len(stages) - 1:
             for axis in (left, right):

@@ -191,19 +191,19 @@ class Spends(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Answers that a server has been asked for and has not given whole."""
+    """Answers that were asked for and are not whole yet."""
 
     waiting: int
     """How many they are."""
     received: int
-    """Tokens of them that have arrived, by the parts of the stream."""
+    """Tokens of them so far; of a server, by the parts of the stream."""
     retries: int
     """Tries that failed and were repeated, since the policy was opened."""
 
 
 @runtime_checkable
 class Streams(Protocol):
-    """A policy whose answers arrive piece by piece from somewhere else."""
+    """A policy that can say how far its answers are."""
 
     @property
     def traffic(self) -> Traffic: ...

@@ -46,20 +46,24 @@ def test_the_funnel_counts_who_passed_what(watched):
     assert snapshot.funnel == funnel(store, 2)
 
 
-def test_plain_lines_say_what_a_server_is_waited_for_and_nothing_when_nothing_is_under_way(watched):
+def test_plain_lines_say_what_is_waited_for_and_how_long_a_stage_is_at_work(watched):
     store, _, _, _ = watched
     lines: list[str] = []
-    now = [Traffic(0, 0, 0)]
+    now: list[Traffic | None] = [Traffic(0, 0, 0)]
     view = PlainView(store, configuration(run={"steps": 2}), "synth", lines.append, quiet_s=0.01)
     view.follow(lambda: now[0])
     view.stage(2, "generated")
     now[0] = Traffic(3, 1240, 0)
-    said = "waiting for 3 answers: 1,240 tokens of them received so far"
+    said = "waiting for 3 answers: 1,240 tokens of them so far"
     assert becomes_true(lambda: f"step 2/2  generated   {said}" in lines)
     now[0] = Traffic(1, 1, 2)
-    assert becomes_true(lambda: lines[-1].endswith("1 token of them received so far, 2 failed requests repeated"))
+    assert becomes_true(lambda: lines[-1].endswith("1 token of them so far, 2 failed requests repeated"))
+    now[0] = None
+    view.stage(2, "validated")
+    view.progress(2, "validated", 3, 14)
+    assert becomes_true(lambda: lines[-1].startswith("step 2/2  validated   at work for "))
+    assert becomes_true(lambda: lines[-1].endswith(", 3 of 14"))
     view.close()
-    assert all("waiting for" in line for line in lines), "an idle server is no news"
 
 
 def test_the_live_screen_says_what_a_server_is_waited_for():

@@ -23,7 +23,7 @@ from evoenv.environment.answers import extract_answer, extract_source
 from evoenv.errors import InputError, PolicyError
 from evoenv.models.tiny import build_tiny_tokenizer
 from evoenv.objective import Batch
-from evoenv.ports import Policy
+from evoenv.ports import Policy, Traffic
 from evoenv.records import Message, Request, Sample
 from evoenv.thinking import THINKING
 
@@ -117,6 +117,19 @@ def test_samples_arrive_as_they_finish(tiny_models: Tiny) -> None:
     assert next(stream).request_id == "short"
     assert policy.stats.steps == 1
     assert [sample.request_id for sample in stream] == ["middle", "long"]
+
+
+def test_what_is_being_written_can_be_watched(tiny_models: Tiny) -> None:
+    policy = LocalPolicy(*tiny_models["llama"])
+    assert policy.traffic == Traffic(0, 0, 0)
+    with policy.sampling() as session:
+        session.submit([ask("short", count=3, max_tokens=1), ask("long", max_tokens=12, seed=1)])
+        assert policy.traffic == Traffic(4, 0, 0)
+        assert {sample.request_id for sample in session.collect()} == {"short"}
+        traffic = policy.traffic
+        assert traffic.waiting == 1
+        assert traffic.received >= 1
+    assert policy.traffic == Traffic(0, 0, 0)
 
 
 def test_rows_are_refilled_while_others_go_on(tiny_models: Tiny) -> None:

@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 pytest.importorskip("torch", reason="needs PyTorch, to run the shipped model: pip install 'evoenv[local]'")
@@ -30,6 +31,7 @@ from evoenv.stages.admitting import decide
 from evoenv.stages.judgement import judge
 from evoenv.stages.synthesis import synthesise
 from evoenv.store.store import Store
+from evoenv.warmstart.recipe import load_recipe
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
@@ -56,8 +58,11 @@ def test_the_weights_ship_with_their_recipe_and_are_small() -> None:
     assert sum(path.stat().st_size for path in NANO_DIRECTORY.iterdir()) <= 20_000_000
     record = json.loads((Path(__file__).parents[2] / "docs/nano/warm-start.json").read_text())
     assert 5_000_000 <= record["parameters"] <= 15_000_000
-    assert [stage["recipe"]["data"]["families"] for stage in record["stages"]] == ["basic", "paired", "paired"]
-    assert record["stages"][-1]["checks"][-1]["abilities"]["generator"]["reach_l5"] > 0
+    stages, recipe = record["stages"], load_recipe("nano").stages()
+    assert [stage["recipe"]["learn"] for stage in stages] == [msgspec.to_builtins(stage.learn) for stage in recipe]
+    abilities = stages[-1]["checks"][-1]["abilities"]
+    assert abilities["generator"]["reach_l5"] > 0
+    assert abilities["programmer"]["corpus:basic"]["accuracy"] > 0
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from evoenv.warmstart.recipe import DataRecipe, LearningRecipe, load_recipe, rec
 
 
 def test_every_shipped_recipe_loads() -> None:
-    assert recipe_names() == ["laptop", "nano", "nano-programmer"]
+    assert recipe_names() == ["laptop", "nano"]
     for name in recipe_names():
         assert load_recipe(name).learn.tokens > 0
 

@@ -175,9 +175,8 @@ class Terminal:
                 view.meter = lambda: self._meter(run)
             else:
                 self._screen.print(f"the run is in {run.store.directory}", markup=False, soft_wrap=True)
-            if isinstance(run.policy, Streams):
-                policy = run.policy
-                view.follow(lambda: policy.traffic)
+            policy = run.policy
+            view.follow((lambda: policy.traffic) if isinstance(policy, Streams) else lambda: None)
             with stopping(run.stop, view, self._minutes) as self._reasons:
                 yield view
         finally:

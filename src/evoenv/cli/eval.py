@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--abilities", metavar="RECIPE",
         help="instead of suites: what the model can do as generator and solver (as reviewer and programmer if the "
-        "recipe teaches them), on the corpus of a warm start's recipe (nano, nano-programmer, laptop, or a file)",
+        "recipe teaches them), on the corpus of a warm start's recipe (nano, laptop, or a file)",
     )  # fmt: skip
     what.add_argument(
         "--protocol", metavar="P",

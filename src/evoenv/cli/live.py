@@ -202,12 +202,12 @@ class LiveView(Watch):
         super().__init__(store, config, command, **options)
         self.meter: Callable[[], Meter] = lambda: NO_METER
         """Called at every drawing."""
-        self._traffic: Callable[[], Traffic] | None = None
+        self._traffic: Callable[[], Traffic | None] | None = None
         self._screen = screen
         self._live = Live(console=screen, get_renderable=self._draw, refresh_per_second=4, transient=False)
         self._live.start()
 
-    def follow(self, traffic: Callable[[], Traffic]) -> None:
+    def follow(self, traffic: Callable[[], Traffic | None]) -> None:
         """Show what is under way while there is no other progress to show."""
         self._traffic = traffic
 

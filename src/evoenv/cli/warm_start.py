@@ -40,9 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--from-run", type=Path, metavar="DIR", help="learn from a run's, or a packed pool's, environments"
     )
-    parser.add_argument(
-        "--recipe", metavar="R", help=f"nano, nano-programmer, laptop, or a TOML file ({DEFAULT_RECIPE})"
-    )
+    parser.add_argument("--recipe", metavar="R", help=f"nano, laptop, or a TOML file ({DEFAULT_RECIPE})")
     parser.add_argument(
         "--set", dest="overrides", action="append", default=[], metavar="a.b=v", help="one setting; may be repeated"
     )

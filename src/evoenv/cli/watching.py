@@ -75,7 +75,7 @@ class Snapshot:
     stopping: str = ""
     """Why the run will stop after this stage."""
     waiting: str = ""
-    """What a served policy is waiting for."""
+    """What the policy is writing."""
 
     def seconds_left(self, now: float) -> float | None:
         """Estimate how long the run still takes; None before the first step is done."""
@@ -134,8 +134,8 @@ class Watch(Observer):
         """Take note that a stop was asked for: the current stage is finished first."""
         self.snapshot.stopping = reason
 
-    def follow(self, traffic: Callable[[], Traffic]) -> None:
-        """Show what a served policy is waiting for; called once, if the policy is one."""
+    def follow(self, traffic: Callable[[], Traffic | None]) -> None:
+        """Show what the policy is writing, for one that can say; called once."""
 
     def close(self) -> None:
         """Leave the screen."""
@@ -164,7 +164,7 @@ class Watch(Observer):
 
 
 class PlainView(Watch):
-    """One line per stage and step, for logs and pipes; if a server takes long, a line about that now and then."""
+    """One line per stage and step, for logs and pipes; if a stage takes long, a line about that now and then."""
 
     def __init__(
         self,
@@ -182,17 +182,23 @@ class PlainView(Watch):
         self._closed = threading.Event()
         self._spoken = threading.Event()
 
-    def follow(self, traffic: Callable[[], Traffic]) -> None:
+    def follow(self, traffic: Callable[[], Traffic | None]) -> None:
         """Say what is under way whenever nothing else was said for `quiet_s` seconds, until the view is closed."""
 
         def watch() -> None:
             while not self._closed.wait(self._quiet_s):
-                if not self._spoken.is_set() and (words := traffic_line(traffic())):
-                    snapshot = self.snapshot
-                    self._print(f"step {snapshot.step}/{snapshot.steps}  {snapshot.stage or '':<10}  {words}")
+                snapshot = self.snapshot
+                if not self._spoken.is_set() and snapshot.stage is not None:
+                    words = traffic_line(traffic()) or self._at_work()
+                    self._print(f"step {snapshot.step}/{snapshot.steps}  {snapshot.stage:<10}  {words}")
                 self._spoken.clear()
 
         threading.Thread(target=watch, daemon=True, name="evoenv-traffic").start()
+
+    def _at_work(self) -> str:
+        snapshot = self.snapshot
+        counted = f", {snapshot.done} of {snapshot.total}" if snapshot.total else ""
+        return f"at work for {duration(time.monotonic() - self._stage_began)}{counted}"
 
     def close(self) -> None:
         self._closed.set()
@@ -222,13 +228,13 @@ class PlainView(Watch):
 # --------------------------------------------------------------------------- the store in words and numbers
 
 
-def traffic_line(traffic: Traffic) -> str:
-    """Write what a served policy is waiting for, in one line; empty if nothing is under way."""
-    if not traffic.waiting:
+def traffic_line(traffic: Traffic | None) -> str:
+    """Write which answers are waited for, in one line; empty if none are under way."""
+    if traffic is None or not traffic.waiting:
         return ""
     repeated = f", {plural(traffic.retries, 'failed request')} repeated" if traffic.retries else ""
     answers = plural(traffic.waiting, "answer")
-    return f"waiting for {answers}: {plural(traffic.received, 'token')} of them received so far{repeated}"
+    return f"waiting for {answers}: {plural(traffic.received, 'token')} of them so far{repeated}"
 
 
 def stage_line(store: Store, step: int, stage: Stage) -> str:

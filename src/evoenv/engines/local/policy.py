@@ -27,7 +27,7 @@ from evoenv.models.resolve import (
     resolve_model,
 )
 from evoenv.objective import Batch
-from evoenv.ports import Policy
+from evoenv.ports import Policy, Traffic
 from evoenv.records import Message, Request
 
 log = logging.getLogger(__name__)
@@ -82,6 +82,7 @@ class LocalPolicy(Policy):
         )
         self._context = context_length(model)
         self._checkpoints = CheckpointFolder(checkpoints)
+        self._session: LocalSampling | None = None
 
     @classmethod
     def open(
@@ -130,6 +131,11 @@ class LocalPolicy(Policy):
         return 0 if self.learner is None else self.learner.step
 
     @property
+    def traffic(self) -> Traffic:
+        """What the last sampling session still writes."""
+        return Traffic(0, 0, 0) if self._session is None else self._session.traffic
+
+    @property
     def stats(self) -> DecodeStats:
         """What sampling has cost so far."""
         return self.decoder.stats
@@ -144,7 +150,8 @@ class LocalPolicy(Policy):
             check_fits(request, len(self.encode(request.messages).token_ids), self._context, self.batch_tokens)
 
     def sampling(self) -> LocalSampling:
-        return LocalSampling(self)
+        self._session = LocalSampling(self)
+        return self._session
 
     def update(self, batch: Batch) -> Mapping[str, float]:
         learner = self._learner("update")

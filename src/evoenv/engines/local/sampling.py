@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from evoenv.engines.local.draft import Draft
 from evoenv.engines.requests import check_submission, wanted_indices
 from evoenv.errors import PolicyError
-from evoenv.ports import Sampling
+from evoenv.ports import Sampling, Traffic
 from evoenv.records import Request, Sample
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ class LocalSampling(Sampling):
         self._policy = policy
         self._decoding = self._policy.decoder.begin()
         self._ids: set[str] = set()
+        self._unfinished: list[Draft] = []
         self._weights = policy.weights
         self._version = policy.version
         self._closed = False
@@ -31,6 +32,12 @@ class LocalSampling(Sampling):
     @property
     def closed(self) -> bool:
         return self._closed
+
+    @property
+    def traffic(self) -> Traffic:
+        """What is being written; may be asked from another thread."""
+        drafts = self._unfinished
+        return Traffic(len(drafts), sum(len(draft.tokens) for draft in drafts), 0)
 
     def submit(self, requests: Sequence[Request]) -> None:
         check_submission(self, self._policy, requests, self._ids)
@@ -47,6 +54,7 @@ class LocalSampling(Sampling):
                 ]
             )
         self._decoding.add(groups)
+        self._unfinished = [*self._unfinished, *(draft for group in groups for draft in group)]
         self._ids.update(request.id for request in requests)
 
     def collect(self, timeout: float | None = None) -> Sequence[Sample]:
@@ -56,6 +64,7 @@ class LocalSampling(Sampling):
                 # Half of a group from each of two models would make its log-probabilities lies.
                 raise PolicyError("the weights changed while samples were being drawn; finish iterating before update")
             if finished := self._decoding.advance():
+                self._unfinished = [draft for draft in self._unfinished if draft.finish_reason is None]
                 return [draft.sample(self._version) for draft in finished]
             if until is not None and time.monotonic() >= until:
                 break
@@ -63,4 +72,5 @@ class LocalSampling(Sampling):
 
     def close(self) -> None:
         self._closed = True
+        self._unfinished = []
         self._decoding = self._policy.decoder.begin()
