@@ -132,8 +132,7 @@ CODES: dict[str, tuple[str, str]] = {
         "Make _process read the form that the prompt asks for, and scorer accept the reference.",
     ),
     "L5.perturbed-accepted": (
-        "A changed reference still scores 1. (A letter behind an answer of several words does not count if words are forgiven "
-        "there, too.)",
+        "A changed reference still scores 1 (and no scorer that only forgives words behind the answer is meant).",
         "Compare the whole answer exactly; drop tolerances, prefixes and substring tests.",
     ),
     "L5.tolerance": (
