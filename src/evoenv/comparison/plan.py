@@ -35,6 +35,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "evoenv-recomputing": (
         "curriculum.name=evoenv", "generator.reward=full", "review.enabled=true", "review.kind=recomputing",
     ),
+    "evoenv-without-review": ("curriculum.name=evoenv", "generator.reward=full", "review.enabled=false"),
 }  # fmt: skip
 """What can be compared, and the settings that make it. `fixed-all` has all families to train on (`all_families`)."""
 SET_BY_COMPARE = {
