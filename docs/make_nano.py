@@ -24,6 +24,11 @@ RECORD = ROOT / "docs/nano/warm-start.json"
 WINDOW = 4
 KEPT_LOSSES = 8
 """Of this many training losses one is kept."""
+COLORS = {
+    "generator": "tab:blue", "solver": "tab:orange", "programmer": "tab:green", "corpus:basic": "tab:orange",
+    "corpus:paired": "tab:purple", "corpus:near": "tab:red", "corpus:held-out": "tab:green",
+}  # fmt: skip
+"""By role in the left picture, by suite in the right one."""
 
 
 def main() -> None:
@@ -66,7 +71,7 @@ def ship(directory: Path) -> None:
 
 def draw() -> None:
     stages = json.loads(RECORD.read_text(encoding="utf-8"))["stages"]
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9.5, 3.4), layout="constrained")
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 3.6), layout="constrained")
     begin = 0
     lines: dict[str, list[tuple[float, float]]] = {}
     for number, stage in enumerate(stages):
@@ -94,11 +99,15 @@ def draw() -> None:
                 axis.axvline(begin / 1e6, color="0.8", lw=1, ls=":")
     for name, points in lines.items():
         axis = left if name.startswith("held out") else right
-        axis.plot(*zip(*points, strict=True), marker="o", ms=3, lw=1.3, label=name)
+        role, _, suite = name.partition(", ")
+        color = COLORS.get(suite, "tab:blue")
+        dashes = "--" if role == "programmer" else "-"
+        axis.plot(*zip(*points, strict=True), color=color, ls=dashes, marker="o", ms=3, lw=1.3, label=name)
     left.set(xlabel="million tokens", ylabel="loss per token", ylim=(0, 3))
     right.set(xlabel="million tokens", ylabel="share", ylim=(0, 1))
+    left.legend(frameon=False, fontsize=8)
+    right.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     for axis in (left, right):
-        axis.legend(frameon=False, fontsize=8)
         axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(ROOT / "docs/images/nano.png", dpi=150)
 
