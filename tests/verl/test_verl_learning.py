@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import logging
 import math
 from array import array
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from conformance import Bench, agree, fingerprint
-from conformance import batch_of as conformance_batch
 
-from evoenv.errors import ModelError
 from evoenv.objective import Batch, build_batch
 from evoenv.ports import Policy
 from evoenv.records import Group, Message, Request, Sample
@@ -110,27 +104,3 @@ def test_the_same_groups_give_the_loss_and_the_weights_of_the_local_engine(
     own = dict(local.model.named_parameters())
     for name, weight in exported.named_parameters():
         assert (own[name] - weight).abs().max().item() < 1e-3, name
-
-
-def test_a_checkpoint_of_another_number_of_devices_is_taken_over_only_if_that_is_asked_for(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    policy: Any = bench.policy
-    policy.update(conformance_batch(policy, seed=7))
-    reference, said = policy.save(), fingerprint(policy)
-    path = bench.directory / "checkpoints" / reference / "state.json"
-    state = json.loads(path.read_text())
-    policy.update(conformance_batch(policy, seed=8))
-    path.write_text(json.dumps({**state, "world": 8}))
-    with pytest.raises(ModelError, match=r"written by 8 devices .* cannot be read by 1; .*engine\.take_weights=true"):
-        policy.load(reference)
-    engine = msgspec.structs.replace(policy.config.engine, take_weights=True)
-    with pytest.MonkeyPatch.context() as patch, caplog.at_level(logging.WARNING, "evoenv"):
-        patch.setattr(policy, "config", msgspec.structs.replace(policy.config, engine=engine))
-        policy.load(reference)
-    assert "the optimiser's state is lost" in caplog.text
-    assert policy.version == state["version"]
-    assert agree(bench.subject, fingerprint(policy), said)
-    assert policy.update(conformance_batch(policy, seed=9))["update/skipped"] == 0.0
-    path.write_text(json.dumps(state))
-    policy.load(reference)
