@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+GROUPS = {"test_verl_engine": "engine", "test_verl_faults": "faults", "test_verl_sandboxes": "nodes"}
+"""Tests that share a cluster, or a port, stay in one process; all others may run beside them."""
 sys.path[:0] = [str(HERE), str(HERE.parent / "engines")]
 
 if importlib.util.find_spec("ray") is not None:
@@ -22,3 +24,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.peer)
             item.add_marker(pytest.mark.timeout(1200))
+            if group := GROUPS.get(item.path.stem):
+                item.add_marker(pytest.mark.xdist_group(group))

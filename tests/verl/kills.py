@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -26,13 +27,23 @@ cpu_platform.prepare()
 
 import psutil  # noqa: E402
 from ray_nodes import complaints, descendants, started, wait_until_gone  # noqa: E402
-from test_verl_run import SMALL, command, shared_memory  # noqa: E402
+from test_verl_run import SMALL, command  # noqa: E402
 
 from evoenv.store.store import Store  # noqa: E402
 
 STEPS = 3
 POLL_SECONDS = 0.02
 BEGAN = time.monotonic()
+
+
+def shared_memory() -> set[str]:
+    """List what is in shared memory and held by no living process: others on this machine may have their own."""
+    names = {path.name for path in Path("/dev/shm").iterdir()}
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with suppress(OSError):  # the process has ended, or is not ours to look at
+            text = maps.read_text(errors="replace")
+            names -= {name for name in names if f"/dev/shm/{name}" in text}
+    return names
 
 
 def say(text: str) -> None:
