@@ -202,7 +202,7 @@ class LiveView(Watch):
         super().__init__(store, config, command, **options)
         self.meter: Callable[[], Meter] = lambda: NO_METER
         """Called at every drawing."""
-        self._traffic: Callable[[], Traffic | None] | None = None
+        self._traffic: Callable[[], Traffic | None] = lambda: None
         self._screen = screen
         self._live = Live(console=screen, get_renderable=self._draw, refresh_per_second=4, transient=False)
         self._live.start()
@@ -213,7 +213,7 @@ class LiveView(Watch):
 
     def _draw(self) -> RenderableType:
         size = self._screen.size
-        self.snapshot.waiting = "" if self._traffic is None else traffic_line(self._traffic())
+        self.snapshot.waiting = traffic_line(self._traffic())
         return render(self.snapshot, time.monotonic(), width=size.width, height=size.height, meter=self.meter())
 
     def close(self) -> None:

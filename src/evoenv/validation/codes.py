@@ -132,7 +132,7 @@ CODES: dict[str, tuple[str, str]] = {
         "Make _process read the form that the prompt asks for, and scorer accept the reference.",
     ),
     "L5.perturbed-accepted": (
-        "A changed reference still scores 1 (and no scorer that only forgives words behind the answer is meant).",
+        "A changed reference still scores 1 (words behind the answer that the scorer forgives are no change).",
         "Compare the whole answer exactly; drop tolerances, prefixes and substring tests.",
     ),
     "L5.tolerance": (
