@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -13,8 +14,9 @@ from pathlib import Path
 import pytest
 from evaluation_support import ADDING, BROKEN, DYING, solver
 from loop_support import configuration
+from rich.console import Console
 
-from evoenv.cli import main
+from evoenv.cli import eval_view, main
 from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.evaluation.naming import results_name
 from evoenv.run import create
@@ -309,3 +311,12 @@ def test_abilities_are_told_on_the_way_and_printed_as_one_document(
     assert "solver: corpus:near" in said.err
     assert main(["eval", "--model", "tiny-test", "--abilities", str(recipe)]) == 0
     assert "solver: corpus:held-out" in capsys.readouterr().out
+
+
+def test_where_there_is_no_terminal_a_line_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.StringIO()
+    with eval_view.ProgressBar(Console(file=written), "reading [1]") as progress:
+        progress(1, 240)  # within the half minute: nothing
+        monkeypatch.setattr(eval_view, "PLAIN_SECONDS", -1.0)
+        progress(3, 240)
+    assert written.getvalue() == "reading [1]: 3 of 240\n"

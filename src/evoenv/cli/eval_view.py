@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from rich.console import Console
@@ -15,12 +16,15 @@ from evoenv.evaluation import Evaluation
 from evoenv.evaluation.scoreboard import Scoreboard
 
 ENVIRONMENTS_SHOWN = 40
+PLAIN_SECONDS = 30.0
 
 
 class ProgressBar:
-    """Samples done of all, on stderr; silent if that is no terminal."""
+    """Samples done of all, on stderr; where that is no terminal, a line every half minute."""
 
     def __init__(self, screen: Console, description: str) -> None:
+        self._screen, self._description = screen, visible(description)
+        self._said = time.monotonic()
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -29,10 +33,13 @@ class ProgressBar:
             console=screen,
             disable=not screen.is_terminal,
         )
-        self._task = self._bar.add_task(escape(visible(description)), total=None)
+        self._task = self._bar.add_task(escape(self._description), total=None)
 
     def __call__(self, done: int, total: int) -> None:
         self._bar.update(self._task, completed=done, total=total)
+        if self._bar.disable and time.monotonic() - self._said > PLAIN_SECONDS:
+            self._said = time.monotonic()
+            self._screen.print(f"{self._description}: {done} of {total}", markup=False, highlight=False, soft_wrap=True)
 
     def stop(self) -> None:
         self._bar.stop()

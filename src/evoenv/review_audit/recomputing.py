@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
 from evoenv.admission.recomputation import recomputation_of
 from evoenv.asking import ask_for_missing
@@ -78,7 +78,7 @@ def recompute_all(
             if len(samples) == config.programs:
                 item, recomputing, _, tokens = asked[sample.request_id]
                 judged.append(threads.submit(judge, item, recomputing, samples, tokens))
-        for future in judged:
+            progress(done + sum(future.done() for future in judged), total)
+        for future in as_completed(judged):
             future.result()
-            done += 1
-            progress(done, total)
+            progress(done + sum(future.done() for future in judged), total)
