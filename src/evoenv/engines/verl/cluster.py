@@ -15,12 +15,11 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 import ray
-from ray.exceptions import GetTimeoutError
 from ray.util import remove_placement_group
 from verl.checkpoint_engine import CheckpointEngineManager
 from verl.protocol import DataProtoFuture
@@ -171,7 +170,7 @@ class Cluster:
 
         `if_silent`: one that says nothing within `ANSWER_SECONDS` counts as dead, too.
         """
-        dead = [rank for rank, replica in enumerate(self.replicas) if _is_dead(replica, if_silent=if_silent)]
+        dead = _dead_ones(self.replicas, if_silent=if_silent)
         for rank in dead:
             for server in self.replicas[rank].servers:
                 with contextlib.suppress(Exception):  # it is dead, after all
@@ -205,13 +204,20 @@ class Cluster:
             ray.shutdown()
 
 
-def _is_dead(replica: EvoReplica, *, if_silent: bool) -> bool:
-    try:
-        return not ray.get(replica.server_handle.check.remote(), timeout=ANSWER_SECONDS)
-    except GetTimeoutError:
-        return if_silent
-    except Exception:  # whatever a dead actor or a dead engine raises
-        return True
+def _dead_ones(replicas: Sequence[EvoReplica], *, if_silent: bool) -> list[int]:
+    """Ask all servers at once whether they live; return the ranks of those that do not."""
+    asked = [replica.server_handle.check.remote() for replica in replicas]
+    answered, _ = ray.wait(asked, num_returns=len(asked), timeout=ANSWER_SECONDS)
+
+    def lives(answer: Any) -> bool:
+        if answer not in answered:
+            return not if_silent
+        try:
+            return bool(ray.get(answer))
+        except Exception:  # whatever a dead actor or a dead engine raises
+            return False
+
+    return [rank for rank, answer in enumerate(asked) if not lives(answer)]
 
 
 def _wait_for_names(ranks: Iterable[int]) -> None:
