@@ -135,7 +135,13 @@ def open_policy(
     if engine == "verl":
         require_packages("ray", "verl", "vllm", extra="verl")
         check_memory(config, learns=learns, progress=progress)
-        from evoenv.engines.verl.policy import VerlPolicy
+        try:
+            from evoenv.engines.verl.policy import VerlPolicy
+        except Exception as error:  # verl looks at the versions of others, and raises what it likes
+            raise ConfigError(
+                f'engine.name is "verl" and its packages do not go together: {type(error).__name__}: {error}. Install '
+                'them in an environment of their own with pip install "evoenv[verl]"; without a GPU see docs/scale.md'
+            ) from error
 
         config = msgspec.structs.replace(config, training=training_of(config))
         return VerlPolicy(config, learns=learns, checkpoints=checkpoints, progress=progress)

@@ -17,7 +17,7 @@ from evoenv.engines.verl.columns import columns_of, of_responses, padded, parts_
 from evoenv.engines.verl.limits import EngineLost, last_line, within
 from evoenv.engines.verl.meter import Meter
 from evoenv.engines.verl.shards import Saved, read_state, write_state
-from evoenv.errors import InputError, ModelError, StoreError
+from evoenv.errors import ConfigError, InputError, ModelError, StoreError
 from evoenv.objective import ResponseWeight, Row, build_batch
 from evoenv.records import Group, Rollout, Sample
 from evoenv.store.packing import pack_rollout, unpack_rollout
@@ -168,3 +168,16 @@ def test_a_checkpoint_is_whole_or_refused_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "model_world_size_2_rank_0.pt").write_bytes(b"1234")
     with pytest.raises(ModelError, match=r"damaged: model_world_size_2_rank_0\.pt"):
         read_state(tmp_path)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("verl") is not None, reason="the real packages are here")
+def test_packages_that_do_not_go_together_are_a_line_not_a_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ray", "verl", "vllm"):
+        (tmp_path / f"{name}.py").write_text("raise ValueError('vllm version None not supported')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(
+        ConfigError, match=r"do not go together: ValueError: vllm version None not supported.*evoenv\[verl"
+    ):
+        open_policy(load_config(overrides=["engine.name=verl", "model.name=nano"]))
