@@ -142,11 +142,7 @@ def main() -> None:
     base.mkdir(parents=True)
     directory, log = base / "run", base / "log"
     run = Watched(directory)
-    settings = (
-        *cpu_platform.OVERRIDES,
-        f"engine.devices_per_node={arguments.world}",
-        *(SMALL if arguments.small else ()),
-    )
+    settings = (f"engine.devices_per_node={arguments.world}", *(SMALL if arguments.small else ()))
     train = command(directory, "--preset", "nano", "--steps", str(STEPS), settings=settings)
     points: list[tuple[str, float, Callable[[], bool]]] = [
         ("generation", 0.0, lambda: run.has_samples("generate") and run.is_open("generated")),

@@ -26,15 +26,12 @@ SMALL = (
 """Enough for real admissions by nano, whatever its preset thinks of reviews, and quick."""
 
 
+EVOENV = (sys.executable, str(Path(__file__).with_name("on_cpu.py")))
+
+
 def command(directory: Path, *arguments: str, settings: tuple[str, ...] = ()) -> list[str]:
     sets = [part for setting in settings for part in ("--set", setting)]
-    return [sys.executable, "-m", "evoenv", "train", "--run", str(directory), "--plain", *sets, *arguments]
-
-
-def settings_of(*more: str) -> tuple[str, ...]:
-    from cpu_platform import OVERRIDES
-
-    return (*OVERRIDES, *SMALL, *more)
+    return [*EVOENV, "train", "--run", str(directory), "--plain", *sets, *arguments]
 
 
 def run_to_its_end(command: list[str], log: Path) -> tuple[int, str]:
@@ -55,7 +52,7 @@ def run_to_its_end(command: list[str], log: Path) -> tuple[int, str]:
 
 def test_a_run_that_was_killed_goes_on_with_nothing_trained_twice(tmp_path: Path) -> None:
     directory, log = tmp_path / "run", tmp_path / "log"
-    begin = command(directory, "--preset", "nano", "--steps", "3", settings=settings_of())
+    begin = command(directory, "--preset", "nano", "--steps", "3", settings=SMALL)
     with started(begin, log) as process:
         wait_for(log, r"step 2/", process)
         children = descendants(process.pid)
@@ -100,7 +97,7 @@ def go_on_with_two_devices(directory: Path, log: Path) -> None:
 
 def test_two_signals_stop_at_once_and_leave_no_process(tmp_path: Path) -> None:
     directory, log = tmp_path / "run", tmp_path / "log"
-    begin = command(directory, "--preset", "nano", "--steps", "3", settings=settings_of())
+    begin = command(directory, "--preset", "nano", "--steps", "3", settings=SMALL)
     with started(begin, log) as process:
         wait_for(log, r"the run is in", process)
         children = descendants(process.pid)
@@ -116,7 +113,7 @@ def test_two_signals_stop_at_once_and_leave_no_process(tmp_path: Path) -> None:
 def test_two_nodes_are_joined_judge_and_are_left_standing_and_a_lost_one_ends_the_run(tmp_path: Path) -> None:
     directory, log = tmp_path / "run", tmp_path / "log"
     with two_nodes(tmp_path) as nodes:
-        settings = settings_of(f"engine.ray_address={nodes.address}", "engine.nodes=2", "engine.sandbox_nodes=all")
+        settings = (*SMALL, f"engine.ray_address={nodes.address}", "engine.nodes=2", "engine.sandbox_nodes=all")
         begin = command(directory, "--preset", "nano", "--steps", "1", settings=settings)
         result = subprocess.run(begin, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stderr[-3000:]
@@ -136,11 +133,7 @@ def test_two_nodes_are_joined_judge_and_are_left_standing_and_a_lost_one_ends_th
 
 
 def test_the_doctor_tries_the_engine_out(tmp_path: Path) -> None:
-    from cpu_platform import OVERRIDES
-
-    sets = [part for setting in OVERRIDES for part in ("--set", setting)]
-    doctor = [sys.executable, "-m", "evoenv", "doctor", "--engine", "verl", "--json", *sets]
-    result = subprocess.run(doctor, capture_output=True, text=True, check=False)
+    result = subprocess.run([*EVOENV, "doctor", "--json"], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
     report = json.loads(result.stdout)
     assert [finding["name"] for finding in report["findings"]][-2:] == ["load", "close"]
