@@ -5,9 +5,13 @@ The positive class is "has bugs", which a reject claims.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+_Z = 1.959964
+"""Of a normal distribution, 95% lie within so many standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,22 @@ class Agreement:
     @property
     def f1(self) -> float:
         return _share(2 * self.true_positives, 2 * self.true_positives + self.false_positives + self.false_negatives)
+
+    @property
+    def f1_interval(self) -> tuple[float, float]:
+        """The 95% interval of F1.
+
+        Of the cases that are positive by label or by verdict, a share p is so by both. F1 = 2p / (1 + p) rises
+        with p: Wilson's interval of p, taken through it.
+        """
+        cases = self.true_positives + self.false_positives + self.false_negatives
+        if not cases:
+            return 0.0, 1.0
+        p, spread = self.true_positives / cases, _Z * _Z / cases
+        centre = (p + spread / 2) / (1 + spread)
+        half = _Z * math.sqrt(p * (1 - p) / cases + spread / (4 * cases)) / (1 + spread)
+        low, high = max(0.0, centre - half), min(1.0, centre + half)
+        return 2 * low / (1 + low), 2 * high / (1 + high)
 
 
 def tally(pairs: Iterable[tuple[bool, bool]]) -> Agreement:

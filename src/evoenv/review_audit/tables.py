@@ -52,6 +52,7 @@ class TableRow:
             "precision": found.precision,
             "recall": found.recall,
             "f1": found.f1,
+            "f1_interval": list(found.f1_interval),
             "true_positives": found.true_positives,
             "false_positives": found.false_positives,
             "true_negatives": found.true_negatives,
