@@ -114,6 +114,16 @@ def test_a_worker_that_dies_on_a_node_is_told_of_and_replaced(both: tuple[RaySan
         assert there.cpu_s > 0
 
 
+def answers(actor: Any) -> bool:
+    import ray
+
+    try:
+        ray.get(actor.__ray_ready__.remote())
+    except ray.exceptions.RayActorError:
+        return False
+    return True
+
+
 def test_the_work_of_a_lost_node_is_done_on_another(
     both: tuple[RaySandbox, Sandbox], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -124,6 +134,8 @@ def test_the_work_of_a_lost_node_is_done_on_another(
     with remote.open(source) as there, local.open(source) as here, caplog.at_level(logging.WARNING, "evoenv"):
         node: Any = there._node  # type: ignore[attr-defined]
         ray.kill(node.actor)
+        while answers(node.actor):  # the kill is on its way, and a question may overtake it
+            pass
         assert there.instances([1, 2], 0) == here.instances([1, 2], 0)
         assert f"node {node.address} is lost" in caplog.text
         assert "done again on another node" in caplog.text
