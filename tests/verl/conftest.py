@@ -10,7 +10,7 @@ import pytest
 
 HERE = Path(__file__).parent
 GROUPS = {"test_verl_engine": "engine", "test_verl_faults": "faults", "test_verl_sandboxes": "nodes"}
-"""Tests that share a cluster, or a port, stay in one process; all others may run beside them."""
+"""Tests that share a cluster stay in one process; all others may run beside them."""
 sys.path[:0] = [str(HERE), str(HERE.parent / "engines")]
 
 if importlib.util.find_spec("ray") is not None:

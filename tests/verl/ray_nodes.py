@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -11,7 +12,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-ADDRESS = "127.0.0.1:6399"
 RAY = str(Path(sys.executable).with_name("ray"))
 
 
@@ -76,18 +76,28 @@ class Nodes:
                 psutil.Process(number).kill()
 
 
+def free_port() -> int:
+    """Find a port for a cluster: another one may run on this machine meanwhile."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @contextmanager
 def two_nodes(directory: Path) -> Iterator[Nodes]:
     """Start the commands of docs/scale.md, section "Several nodes", with one device on each node."""
+    port = free_port()
+    address = f"127.0.0.1:{port}"
     shared = ["--block", "--disable-usage-stats", "--num-cpus=8", "--num-gpus=1"]
-    head = [RAY, "start", "--head", "--node-ip-address=127.0.0.1", "--port=6399", "--include-dashboard=false", *shared]
+    here = ["--node-ip-address=127.0.0.1", f"--port={port}"]
+    head = [RAY, "start", "--head", *here, "--include-dashboard=false", *shared]
     logs = directory / "first.log", directory / "second.log"
     with started(head, logs[0]) as first:
         wait_for(logs[0], "Ray runtime started", first)
-        with started([RAY, "start", f"--address={ADDRESS}", *shared], logs[1]) as second:
+        with started([RAY, "start", f"--address={address}", *shared], logs[1]) as second:
             wait_for(logs[1], "Ray runtime started", second)
             processes = descendants(first.pid) | descendants(second.pid)
-            yield Nodes(ADDRESS, second.pid)
+            yield Nodes(address, second.pid)
             for process in (second, first):
                 process.terminate()
                 process.wait()
