@@ -12,11 +12,12 @@ import pytest
 
 from evoenv.admission.review import parse_verdict
 from evoenv.config import ReviewConfig
-from evoenv.corpus import HELD_OUT, read_environment
+from evoenv.corpus import HELD_OUT, read_environment, solving_program
 from evoenv.corpus.compose.screen import load
 from evoenv.environment.answers import extract_answer, extract_source
 from evoenv.errors import ConfigError, InputError
 from evoenv.prompts.recompute import shown_names
+from evoenv.prompts.texts import fenced
 from evoenv.records import Instance
 from evoenv.sandbox.guest import codec
 from evoenv.stages.recomputing import Recomputing, answer_text, program_of
@@ -46,6 +47,7 @@ def test_overrides_win_and_unknown_keys_are_refused() -> None:
         "data.solver_abroad=1.5", "data.longer=2", "learn.dtype=float8", "data.few_shot=-1", "data.few_shot=6000",
         "data.first=-100", "data.worked=2", "shape.heads=0", "shape.heads=3", "shape.layers=0", "checks.every_tokens=0",
         "checks.problems=3", "checks.candidates=-1", "checks.solver_tokens=0", "data.programmer=-0.1",
+        "data.programmer_longer=-1",
         "checks.programs=-1", "checks.programmer_tokens=0", "learn.learning_rate=0", "learn.warmup=1.5",
         "learn.lora_rank=-1",
     ],
@@ -213,6 +215,24 @@ def test_the_generator_may_be_shown_programs_of_several_steps_in_place_of_short_
     assert 1 in shown(plain)
     assert min(shown(longer)) == 2
     assert [plain.pair_of("solver", index) for index in range(5)] == [longer.pair_of("solver", i) for i in range(5)]
+
+
+def test_the_programmer_may_be_shown_programs_of_several_steps_in_place_of_short_ones() -> None:
+    shares = {"solver": 0.5, "programmer": 0.5}
+    plain, longer = (
+        CorpusPairs(DataRecipe(families="paired", programs=80, programmer_longer=share, **shares), seed=2)
+        for share in (0.0, 1.0)
+    )
+    programs = [plain.program(number) for number in range(80)]
+    steps = {fenced(solving_program(program), "python"): len(program.steps) for program in programs}
+
+    def shown(pairs: CorpusPairs) -> list[int]:
+        return [steps[pairs.pair_of("programmer", index).response] for index in range(40)]
+
+    assert 1 in shown(plain)
+    assert min(shown(longer)) == 2
+    for role in ("generator", "solver"):
+        assert [plain.pair_of(role, i) for i in range(5)] == [longer.pair_of(role, i) for i in range(5)]
 
 
 def test_the_solver_may_go_abroad_while_the_generator_stays() -> None:

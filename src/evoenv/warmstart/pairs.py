@@ -7,8 +7,9 @@ the size of the data. Pairs with an index below zero are kept for measuring.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from evoenv.corpus import FAULTS, Author, Program, break_program, solving_program, worked_solution
@@ -111,7 +112,7 @@ class CorpusPairs:
         if role == "solver":
             return solve_program(self._draw_abroad(rng, index), rng, self.recipe)
         if role == "programmer":
-            return write_program(self._draw_abroad(rng, index), rng, self.recipe)
+            return write_program(self._program_to_write(rng, index), rng, self.recipe)
         # Drawn once: trying again if a fault does not fit must not tilt the shares.
         faulty = rng.random() < FAULTY_SHARE
         for _ in range(TRIES):
@@ -128,17 +129,19 @@ class CorpusPairs:
     def _generator(self, rng: random.Random, index: int) -> Pair:
         drawn = self._draw(rng, index, self.recipe.few_shot + 1)
         if self.recipe.longer > 0:
-            drawn = [self._longer(rng, index, program) for program in drawn]
+            again = partial(self._draw_one, rng, index)
+            drawn = [_longer(rng, self.recipe.longer, program, again) for program in drawn]
         *examples, target = (program.source for program in drawn)
         return generator_pair(examples, target, self.recipe)
 
-    def _longer(self, rng: random.Random, index: int, program: Program) -> Program:
-        """Replace, with the recipe's share, a program that has a single step by another one."""
-        if rng.random() < self.recipe.longer:
-            for _ in range(TRIES):
-                if len(program.steps) > 1:
-                    break
-                (program,) = self._draw(rng, index)
+    def _draw_one(self, rng: random.Random, index: int) -> Program:
+        (program,) = self._draw(rng, index)
+        return program
+
+    def _program_to_write(self, rng: random.Random, index: int) -> Program:
+        program = self._draw_abroad(rng, index)
+        if self.recipe.programmer_longer > 0:
+            program = _longer(rng, self.recipe.programmer_longer, program, partial(self._draw_abroad, rng, index))
         return program
 
     def _draw_abroad(self, rng: random.Random, index: int) -> Program:
@@ -171,6 +174,16 @@ class CorpusPairs:
             "withheld": self.recipe.withhold,
             "characters": {"median": lengths[len(lengths) // 2], "largest": lengths[-1]},
         }
+
+
+def _longer(rng: random.Random, share: float, program: Program, draw: Callable[[], Program]) -> Program:
+    """Replace, with a share, a program that has a single step by another one."""
+    if rng.random() < share:
+        for _ in range(TRIES):
+            if len(program.steps) > 1:
+                break
+            program = draw()
+    return program
 
 
 def withheld(program: Program, share: float) -> bool:

@@ -77,6 +77,8 @@ class DataRecipe(Section, frozen=True):
     """Share of pairs: a review prompt, and the verdict on a sound or a broken environment."""
     programmer: float = 0.0
     """Share of pairs: the prompts of two instances with their values, and the program that solves them."""
+    programmer_longer: float = 0.0
+    """Share of the programmer's single-step programs in whose place one of several steps is shown."""
     first: int = 0
     """The number of the first pair: a later stage begins far from an earlier one's, to see other instances."""
     few_shot: int = 1
@@ -98,10 +100,11 @@ class DataRecipe(Section, frozen=True):
             raise ValueError(
                 f"data.generator, solver, reviewer and programmer are {shares}; expected shares, one above 0"
             )
-        if not (0 <= self.withhold < 1 and 0 <= self.solver_abroad <= 1 and 0 <= self.longer <= 1):
+        parts = (self.solver_abroad, self.longer, self.programmer_longer)
+        if not (0 <= self.withhold < 1 and 0 <= min(parts) <= max(parts) <= 1):
             raise ValueError(
                 f"got data.withhold={self.withhold}, data.solver_abroad={self.solver_abroad}, data.longer={self.longer}"
-                "; expected shares, the first below 1"
+                f", data.programmer_longer={self.programmer_longer}; expected shares, the first below 1"
             )
         if self.programs < 2 or not self.difficulties or min(self.difficulties) < 0:
             raise ValueError(
