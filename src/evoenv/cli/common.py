@@ -127,6 +127,10 @@ def add_environment_options(parser: argparse.ArgumentParser) -> None:
     add_allow_degraded(parser)
 
 
+PLAIN_SECONDS = 30.0
+"""How often a line says how far long work is, where no bar can."""
+
+
 @contextmanager
 def progress_bar(what: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """Yield a function to call with how many are done of how many; the bar is seen only if somebody watches."""

@@ -11,12 +11,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from evoenv.cli.common import console, visible
+from evoenv.cli.common import PLAIN_SECONDS, console, visible
 from evoenv.evaluation import Evaluation
 from evoenv.evaluation.scoreboard import Scoreboard
 
 ENVIRONMENTS_SHOWN = 40
-PLAIN_SECONDS = 30.0
 
 
 class ProgressBar:

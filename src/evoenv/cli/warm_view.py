@@ -10,14 +10,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from evoenv.cli.common import PLAIN_SECONDS
 from evoenv.warmstart.abilities import Stopped
 from evoenv.warmstart.pairs import CorpusPairs, PairSource
 
 if TYPE_CHECKING:
     from evoenv.warmstart.process import Progress
-
-PLAIN_SECONDS = 30.0
-"""How often a line says how far it is, if no bar can."""
 
 
 def compose(source: PairSource, bar: Bar, stop: threading.Event | None = None) -> bool:
