@@ -1,4 +1,4 @@
-"""A llama.cpp server for `policy_llama.py`, run by the interpreter of its own environment.
+"""A llama.cpp server for `policy_servers.py`, run by the interpreter of its own environment.
 
 python llama_server.py FILE.gguf PORT THREADS ROWS CONTEXT
 """

@@ -19,7 +19,7 @@ from evoenv.models.cache import cache_root
 TORCH = "torch==2.13.0"
 """Pinned: the CPU wheel is found only by its exact version."""
 
-TRL = ((TORCH, "trl==1.16.0", "transformers==5.22.2", "numpy"),)
+TRL = ((TORCH, "trl==1.16.0", "transformers==5.22.2", "peft==0.21.2", "numpy"),)
 VERL = (
     (TORCH, "numpy", "omegaconf", "packaging", "codetiming", "tensordict<=0.10.0", "ray", "transformers>=5.5.3,<5.11"),
     # Its loss functions need only these; the whole of verl would bring vLLM and a cluster with it.

@@ -62,6 +62,15 @@ def show(report: dict[str, Any]) -> None:
             f"{step['ratio']:.2f}×",
             "≤ 0.5×",
         )
+        what = f"a LoRA of rank {step['lora_rank']}" if step["lora_rank"] else "all weights"
+        rates = step["update_tokens_per_second"]
+        table.add_row(
+            f"its update, {what}",
+            f"{rates[0]:.1f} tokens/s",
+            f"TRL {rates[1]:.1f} tokens/s",
+            f"{step['update_speedup']:.2f}×",
+            "≥ 2×",
+        )
     if memory := report.get("memory"):
         table.add_row(
             f"peak memory, {memory['preset']} preset", f"{memory['peak_memory_mb'] / 1024:.1f} GB", "", "", "< 12 GB"
@@ -96,6 +105,7 @@ def main(argv: list[str] | None = None) -> int:
     step.add_argument("--step-longest", type=int, default=128)
     step.add_argument("--prompt-words", type=int, default=100)
     step.add_argument("--micro-batch-tokens", type=int, default=2048)
+    step.add_argument("--lora", type=int, default=0, metavar="RANK", help="train a LoRA of this rank (0: all weights)")
     arguments = parser.parse_args(argv)
     report = measure(arguments)
     if arguments.json:

@@ -2,8 +2,8 @@
 
 Work: `prompts` chat prompts × `group` answers whose lengths are fixed beforehand, evenly spread over the prompts; both
 sides read and write exactly the same numbers of tokens and train on them, with KL to a frozen reference, all weights
-in float32. The sides take turns, step by step, and the median of each counts; TRL runs in its own process and
-environment, and sits still while we run.
+in float32; or, with a rank, a LoRA on all linear layers (PEFT's on both sides). The sides take turns, step by step, and
+the median of each counts; TRL runs in its own process and environment, and sits still while we run.
 """
 
 from __future__ import annotations
@@ -117,7 +117,9 @@ def measure_step(arguments: argparse.Namespace) -> dict[str, Any]:
         torch.set_num_threads(arguments.threads)
     path = resolve_model(arguments.model)
     model, tokenizer = load_model(path, "cpu", "float32"), load_tokenizer(path)
-    config = TrainingConfig(micro_batch_tokens=arguments.micro_batch_tokens)
+    config = TrainingConfig(
+        micro_batch_tokens=arguments.micro_batch_tokens, lora_rank=arguments.lora, lora_alpha=2 * max(1, arguments.lora)
+    )
     policy = LocalPolicy(model, tokenizer, learner=Trainer(model, tokenizer, config), end_ids=())
     requests = build_requests(
         arguments.prompts, arguments.group, arguments.step_shortest, arguments.step_longest, arguments.prompt_words
@@ -130,6 +132,8 @@ def measure_step(arguments: argparse.Namespace) -> dict[str, Any]:
             "lengths": {request.messages[0].content.split()[0]: request.max_tokens for request in requests},
             "group_size": arguments.group,
             "kl": config.kl,
+            "lora_rank": config.lora_rank,
+            "lora_alpha": config.lora_alpha,
         }
     )
     ours, theirs = [], []
@@ -143,6 +147,7 @@ def measure_step(arguments: argparse.Namespace) -> dict[str, Any]:
             theirs.append(pair[1])
     trl.close()
     mine, peer = (statistics.median(step["seconds"] for step in steps) for steps in (ours, theirs))
+    updates = [statistics.median(step["update_seconds"] for step in steps) for steps in (ours, theirs)]
     mine_cpu, peer_cpu = (statistics.median(step["cpu_seconds"] for step in steps) for steps in (ours, theirs))
     return {
         "prompts": arguments.prompts,
@@ -152,8 +157,12 @@ def measure_step(arguments: argparse.Namespace) -> dict[str, Any]:
         "completion_tokens": ours[0]["completion_tokens"],
         "evoenv_seconds": mine,
         "evoenv_sampling_seconds": statistics.median(step["sampling_seconds"] for step in ours),
-        "evoenv_update_seconds": statistics.median(step["update_seconds"] for step in ours),
+        "evoenv_update_seconds": updates[0],
         "trl_seconds": peer,
+        "trl_update_seconds": updates[1],
+        "lora_rank": config.lora_rank,
+        "update_tokens_per_second": [ours[0]["completion_tokens"] / seconds for seconds in updates],
+        "update_speedup": updates[1] / updates[0],
         "ratio": mine / peer,
         "cpu_ratio": mine_cpu / peer_cpu,
         "trl_peak_memory_mb": theirs[-1]["peak_memory_mb"],

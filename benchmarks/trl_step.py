@@ -15,6 +15,7 @@ import time
 
 import torch
 from datasets import Dataset
+from peft import LoraConfig
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -32,7 +33,7 @@ if job["threads"]:
     torch.set_num_threads(job["threads"])
 model = AutoModelForCausalLM.from_pretrained(job["model"], dtype=torch.float32)
 tokenizer = AutoTokenizer.from_pretrained(job["model"], padding_side="left")
-counted = {"prompt_tokens": 0, "completion_tokens": 0}
+counted = {"prompt_tokens": 0, "completion_tokens": 0, "sampling_seconds": 0.0}
 
 
 def score(completions: list, completion_ids: list, **_: object) -> list[float]:
@@ -64,7 +65,10 @@ def generate(*arguments: object, **options: object) -> object:
     texts = tokenizer.batch_decode([row[keep.bool()] for row, keep in zip(ids, mask, strict=True)])
     lengths = [next(n for word, n in job["lengths"].items() if word in text) for text in texts]
     processor = LogitsProcessorList([ExactLengths(lengths, ids.shape[1])])
-    return plain_generate(*arguments, logits_processor=processor, **options)
+    started = time.perf_counter()
+    answers = plain_generate(*arguments, logits_processor=processor, **options)
+    counted["sampling_seconds"] += time.perf_counter() - started
+    return answers
 
 
 model.generate = generate
@@ -78,11 +82,14 @@ class OnDemand(TrainerCallback):
     def on_step_begin(self, args, state, control, **_: object) -> None:
         if not sys.stdin.readline():
             os._exit(0)
+        counted["sampling_seconds"] = 0.0
         self.started, self.cpu_started = time.perf_counter(), time.process_time()
 
     def on_step_end(self, args, state, control, **_: object) -> None:
+        seconds = time.perf_counter() - self.started
         facts = {
-            "seconds": time.perf_counter() - self.started,
+            "seconds": seconds,
+            "update_seconds": seconds - counted["sampling_seconds"],
             "cpu_seconds": time.process_time() - self.cpu_started,
             **counted,
             "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
@@ -90,6 +97,11 @@ class OnDemand(TrainerCallback):
         replies.write(json.dumps(facts) + "\n")
 
 
+adapter = None
+if job["lora_rank"]:
+    adapter = LoraConfig(
+        r=job["lora_rank"], lora_alpha=job["lora_alpha"], target_modules="all-linear", task_type="CAUSAL_LM"
+    )
 with tempfile.TemporaryDirectory() as directory:
     GRPOTrainer(
         model=model,
@@ -97,6 +109,7 @@ with tempfile.TemporaryDirectory() as directory:
         reward_funcs=score,
         train_dataset=Dataset.from_dict({"prompt": job["prompts"]}),
         callbacks=[OnDemand()],
+        peft_config=adapter,
         args=GRPOConfig(
             output_dir=directory,
             max_steps=1000,
