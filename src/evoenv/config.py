@@ -33,8 +33,9 @@ class GeneratorConfig(Section, frozen=True):
     few_shot_choice: Literal["diverse", "random"] = "diverse"
     reward: Literal["full", "without-quality", "without-diversity"] = "full"
     """The ablations drop Q_val (validation and difficulty) or γ·N (novelty) from the generator's reward."""
-    prompt: Literal["full", "short"] = "full"
-    """`short` is for small models, which a long list of rules confuses more than it helps."""
+    prompt: Literal["full", "guided", "short"] = "full"
+    """`short` is for models that a long list of rules confuses more than it helps; `guided` for small models that write
+    Python: it says how each method is usually written."""
 
 
 class SolverConfig(Section, frozen=True):

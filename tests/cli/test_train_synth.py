@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from evoenv.cli import main
+from evoenv.config import GeneratorConfig, load_config
+from evoenv.presets import preset
 from evoenv.store.store import Store
 from tests.effort import becomes_true
 
@@ -31,6 +33,10 @@ SETTINGS = (
 
 AUTHOR = ("--base-url", "{server}/v1", "--model", "author-1", "--candidates", "1")
 PRICED = ("--money-budget", "1", "--input-price", "1")
+
+
+def preset_limit(name: str) -> int:
+    return load_config(preset(name)).generator.max_tokens
 
 
 @contextmanager
@@ -159,6 +165,22 @@ def test_a_dry_run_shows_the_first_prompt_and_asks_nothing(
     assert "3 reviews and 6 responses" in shown
     assert asked(server) == before
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "limit"),
+    [
+        (["--model", "nano"], preset_limit("laptop")),
+        (["--model", "nano", "--set", "generator.max_tokens=300"], 300),
+        (["--model", "nano", "--preset", "nano"], preset_limit("nano")),
+        (["--model", "m", "--base-url", "http://127.0.0.1:9/v1"], GeneratorConfig().max_tokens),
+    ],
+)
+def test_a_model_on_this_machine_gets_limits_that_suit_it(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], limit: int
+) -> None:
+    assert main(["synth", "--candidates", "64", "--dry-run", *arguments]) == 0
+    assert f"at most {limit:,} answer tokens each" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

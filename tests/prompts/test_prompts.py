@@ -10,7 +10,13 @@ from evoenv.environment.answers import extract_source
 from evoenv.environment.seeds import seed_sources
 from evoenv.errors import InputError
 from evoenv.models.embedder import MiniLMEmbedder
-from evoenv.prompts.generator import Example, choose_distinct_examples, choose_examples, generator_messages
+from evoenv.prompts.generator import (
+    GENERATOR_PROMPTS,
+    Example,
+    choose_distinct_examples,
+    choose_examples,
+    generator_messages,
+)
 from evoenv.prompts.solver import solver_messages
 from evoenv.prompts.texts import fenced, fill, load_prompt
 from evoenv.records import derive_seed
@@ -41,7 +47,7 @@ def test_the_solver_is_told_to_mark_its_answer():
 EXAMPLES = [Example("id-a", "class A: pass"), Example("id-b", "class B: pass"), Example("id-c", "x = 1\n" * 3000)]
 
 
-@pytest.mark.parametrize("version", ["full", "short"])
+@pytest.mark.parametrize("version", GENERATOR_PROMPTS)
 def test_the_prompt_shows_examples_and_records_them_as_parents(version):
     (message,), parents = generator_messages(EXAMPLES[:2], version)
     assert parents == ("id-a", "id-b")

@@ -37,6 +37,11 @@ FLAGS = {
 }
 """The command's own flags and the settings they stand for."""
 
+ON_THIS_MACHINE = "laptop"
+"""The preset below a synthesis whose author is a model in this process: the paper's limits are for servers."""
+GROUPED = {"generator": {"prompts": 4, "candidates_per_prompt": 8}}
+"""Its batches: a group shares its prompt, and the next prompts may show what was admitted."""
+
 AMOUNTS = (
     "candidates", "repairs", "token_budget", "money_budget", "input_price", "output_price", "solver_input_price",
     "solver_output_price",
@@ -128,7 +133,10 @@ def new_config(arguments: argparse.Namespace, overrides: list[str]) -> Config:
         *([preset(arguments.preset)] if arguments.preset else []),
         *([arguments.config] if arguments.config else []),
     ]
-    return load_config(SYNTHESIS, *layers, overrides=overrides)
+    config = load_config(SYNTHESIS, *layers, overrides=overrides)
+    if layers or config.model.base_url or arguments.model is None:
+        return config
+    return load_config(preset(ON_THIS_MACHINE), GROUPED, overrides=overrides)
 
 
 def check_author(arguments: argparse.Namespace, config: Config) -> None:

@@ -6,14 +6,20 @@ import itertools
 import random
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from evoenv.admission.novelty import Matrix, unit_rows
 from evoenv.prompts.texts import fenced, fill, load_prompt
 from evoenv.records import Message, derive_seed
 
-GENERATOR_PROMPTS = {"full": "generator_v1", "short": "generator_short_v1"}
-"""`short` says only what a small model can hold; a long list of rules crowds the examples out of its attention."""
+GeneratorPrompt: TypeAlias = Literal["full", "guided", "short"]
+GENERATOR_PROMPTS: dict[GeneratorPrompt, str] = {
+    "full": "generator_v1",
+    "guided": "generator_guided_v1",
+    "short": "generator_short_v1",
+}
+"""`short` says only what a small model can hold; a long list of rules crowds the examples out of its attention.
+`guided` adds, for models that write Python but forget what methods share, how each of them is usually written."""
 
 CHARS_PER_TOKEN = 3
 """Code gives three to four characters per token; the lower figure keeps a prompt inside its token limit."""
@@ -97,7 +103,7 @@ def _other_lists(total: int, size: int, seed: int, used: int) -> Iterator[list[i
 
 
 def generator_messages(
-    examples: Sequence[Example], version: Literal["full", "short"] = "full", max_prompt_tokens: int = 8192
+    examples: Sequence[Example], version: GeneratorPrompt = "full", max_prompt_tokens: int = 8192
 ) -> tuple[tuple[Message, ...], tuple[str, ...]]:
     """Return the chat prompt and the ids of the examples it really shows (the candidate's parents).
 
