@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -10,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from evoenv.config import EndpointConfig, ModelConfig, load_config
+from evoenv.cli import synth
+from evoenv.config import Config, EndpointConfig, ModelConfig
 from evoenv.engines.endpoint.policy import EndpointPolicy
 from evoenv.records import Message, Request
 from tests.effort import HANG_S
@@ -26,13 +29,21 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def test_the_settings_of_the_page_are_settings() -> None:
+def test_both_ways_of_the_page_have_the_same_settings() -> None:
     commands = re.findall(r"^evoenv synth .*?(?<!\\)$", PAGE, re.DOTALL | re.MULTILINE)
-    settings = [re.findall(r"--set (\S+)", command) for command in commands]
-    by_name, served = (load_config(overrides=own) for own in settings if own)
-    assert by_name.generator == served.generator
-    assert by_name.review == served.review
-    assert (served.endpoint.concurrency, served.generator.prompt) == (1, "full")
+    by_name, served = (settings_of(command) for command in commands if "Qwen2.5-Coder" in command)
+    assert (by_name.model.base_url, served.endpoint.concurrency) == ("", 1)
+    for section in ("generator", "solver", "review", "calibration"):
+        assert getattr(by_name, section) == getattr(served, section)
+
+
+def settings_of(command: str) -> Config:
+    """Return the configuration of an `evoenv synth` command."""
+    parser = argparse.ArgumentParser()
+    synth.configure(parser)
+    arguments = parser.parse_args(shlex.split(command.replace("\\\n", " "))[2:])
+    flags = [f"{name}={getattr(arguments, flag)}" for flag, name in synth.FLAGS.items() if getattr(arguments, flag)]
+    return synth.new_config(arguments, [*arguments.overrides, *flags])
 
 
 @pytest.mark.peer
