@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 from evoenv.assembly import open_sandbox
+from evoenv.prompts.texts import fenced
 from evoenv.runs.candidates import History
 from evoenv.runs.view import RunView
 from evoenv.sandbox.host import Sandbox
@@ -26,20 +27,16 @@ LONGEST = 1200
 """Characters of a prompt that are shown."""
 
 
-def admitted(directory: Path) -> list[tuple[str, History]]:
-    """Read the admitted candidates of a run in order, with their environments' ids."""
+def admitted(directory: Path) -> list[tuple[str, str, History]]:
+    """Read the admitted candidates of a run in order, with their author and their environments' ids."""
     with RunView.open(directory) as view:
+        author = Path(str(view.config["model"]["name"])).name
         found = [
             (record.id, view.candidate(record.candidate_id))
             for record in view.environments()
             if record.candidate_id is not None
         ]
-    return [(name, history) for name, history in found if history is not None]
-
-
-def author(directory: Path) -> str:
-    with RunView.open(directory) as view:
-        return Path(str(view.config["model"]["name"])).name
+    return [(author, name, history) for name, history in found if history is not None]
 
 
 def instance(sandbox: Sandbox, source: str, level: int) -> tuple[str, str]:
@@ -67,21 +64,17 @@ def verdicts(history: History) -> str:
     return "; ".join(said)
 
 
-def fenced(text: str, language: str = "text") -> str:
-    return f"```{language}\n{text.strip().replace('```', chr(39) * 3)}\n```"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
-    chosen = []
+    chosen: list[tuple[str, str, History]] = []
     for number, run in enumerate(arguments.runs):
         left = arguments.count - len(chosen)
         share = -(-left // (len(arguments.runs) - number))
-        chosen += [(run, name, history) for name, history in admitted(run)[:share]]
+        chosen += admitted(run)[:share]
     notes_file = GALLERY / "notes.toml"
     notes = tomllib.loads(notes_file.read_text(encoding="utf-8")) if notes_file.exists() else {}
     missing = [name for _, name, _ in chosen if notes.get(name, {}).get("verdict") not in VERDICTS]
@@ -90,12 +83,12 @@ def main() -> None:
     parts = []
     table = []
     with open_sandbox() as sandbox:
-        for number, (run, name, history) in enumerate(chosen, 1):
+        for number, (author, name, history) in enumerate(chosen, 1):
             source = history.source or ""
             entry = history.entry
             shown = [(level, *instance(sandbox, source, level)) for level in (0, 3)]
             if arguments.list:
-                print(f"=== {name} {entry.name} ({author(run)}, step {entry.step})\n{verdicts(history)}\n{source}")
+                print(f"=== {name} {entry.name} ({author}, step {entry.step})\n{verdicts(history)}\n{source}")
                 for level, prompt, reference in shown:
                     print(f"--- level {level}\n{prompt}\n--- reference: {reference}")
                 continue
@@ -103,14 +96,14 @@ def main() -> None:
             file = f"{number:02}_{entry.name}.py"
             (GALLERY / file).write_text(source.rstrip() + "\n", encoding="utf-8")
             table.append(
-                f"| {number} | [{entry.name}](#{number}-{entry.name.lower()}) | {author(run)} | {note['verdict']} |"
+                f"| {number} | [{entry.name}](#{number}-{entry.name.lower()}) | {author} | {note['verdict']} |"
             )
             parts.append(f"## {number} {entry.name}\n")
             said = verdicts(history)
             said = said[:1].upper() + said[1:]
-            parts.append(f"By {author(run)}; the source: [{file}]({file}). {said}.\n")
+            parts.append(f"By {author}; the source: [{file}]({file}). {said}.\n")
             for level, prompt, reference in shown:
-                parts.append(f"Level {level}, answer `{reference}`:\n\n{fenced(prompt)}\n")
+                parts.append(f"Level {level}, answer `{reference}`:\n\n{fenced(prompt, 'text')}\n")
             parts.append(f"**{note['verdict'].capitalize()}.** {' '.join(note['text'].split())}\n")
     if arguments.list:
         return

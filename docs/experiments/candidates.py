@@ -17,23 +17,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from evoenv.review_audit.agreement import wilson
 from evoenv.runs.candidates import CandidateQuery
-from evoenv.runs.funnel import fate_of, funnel_of
+from evoenv.runs.funnel import FUNNEL, LAYERS, fate_of, funnel_of
 from evoenv.runs.view import RunView
 
-COLUMNS = ("candidates", "L1", "L2", "L3", "L4", "L5", "review", "calibration", "admitted")
-NORMAL = 1.959964
 COMMONEST = 8
-
-
-def wilson(count: int, total: int) -> tuple[float, float]:
-    """Return the 95% interval of a share."""
-    if not total:
-        return 0.0, 1.0
-    share, square = count / total, NORMAL**2
-    middle = (share + square / (2 * total)) / (1 + square / total)
-    half = NORMAL / (1 + square / total) * (share * (1 - share) / total + square / (4 * total**2)) ** 0.5
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def first_attempts(directories: Sequence[Path]) -> Iterator[dict[str, Any]]:
@@ -89,8 +78,8 @@ def main() -> None:
             arguments.output.mkdir(parents=True, exist_ok=True)
             lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in read[name]]
             (arguments.output / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
-    print("| | " + " | ".join(COLUMNS) + " | tokens | per 1,000 tokens: at L5, admitted |")
-    print("|---" * (len(COLUMNS) + 3) + "|")
+    print("| | " + " | ".join(FUNNEL) + " | tokens | per 1,000 tokens: at L5, admitted |")
+    print("|---" * (len(FUNNEL) + 3) + "|")
     for name, rows in read.items():
         counts = [count or 0 for count in funnel_of(Counter(row["fate"] for row in rows))]
         tokens = sum(row["tokens"] for row in rows)
@@ -103,7 +92,7 @@ def main() -> None:
         print("| finding | candidates |\n|---|---|")
         for code, count in first.most_common(COMMONEST):
             print(f"| `{code}` | {count} |")
-        after = Counter(row["fate"] for row in rows if row["layer"] == len("12345"))
+        after = Counter(row["fate"] for row in rows if row["layer"] == len(LAYERS))
         print("\nat L5: " + ", ".join(f"{count} {fate}" for fate, count in after.most_common()))
 
 

@@ -48,13 +48,18 @@ class Agreement:
         with p: Wilson's interval of p, taken through it.
         """
         cases = self.true_positives + self.false_positives + self.false_negatives
-        if not cases:
-            return 0.0, 1.0
-        p, spread = self.true_positives / cases, _Z * _Z / cases
-        centre = (p + spread / 2) / (1 + spread)
-        half = _Z * math.sqrt(p * (1 - p) / cases + spread / (4 * cases)) / (1 + spread)
-        low, high = max(0.0, centre - half), min(1.0, centre + half)
+        low, high = wilson(self.true_positives, cases)
         return 2 * low / (1 + low), 2 * high / (1 + high)
+
+
+def wilson(count: int, total: int) -> tuple[float, float]:
+    """Return Wilson's 95% interval of a share; everything is possible if there are no cases."""
+    if not total:
+        return 0.0, 1.0
+    share, spread = count / total, _Z * _Z / total
+    centre = (share + spread / 2) / (1 + spread)
+    half = _Z * math.sqrt(share * (1 - share) / total + spread / (4 * total)) / (1 + spread)
+    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def tally(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
