@@ -9,9 +9,10 @@
 
 Work: `rows` answers of `tokens` tokens each, eight to a prompt of about a hundred tokens; end tokens are switched off,
 so that all write the same lengths. A server has room for every row and gets one request for each prompt, with
-`n = 8`, so that it may share the prompt as we do. All have the same threads and take turns. Beside the wall clock
-there is CPU time, which holds on a busy machine too. llama.cpp does not compute the same: it reads 4-bit weights, the
-others the floats that the trainer has.
+`n = 8`, so that it may share the prompt as we do, and no seed (vLLM on a CPU fails at requests with one). All have the
+same threads. Only one server runs at a time, because vLLM's keeps a core busy while it waits; each is measured between
+two turns of ours. Beside the wall clock there is CPU time, which holds on a busy machine too. llama.cpp does not
+compute the same: it reads 4-bit weights, the others the floats that the trainer has.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,28 +118,29 @@ def cpu_seconds(process: int) -> float:
 
 
 def ask(address: str, request: Request) -> int:
-    """Let the server answer one request; the number of tokens that it wrote."""
+    """Let the server answer one request; the number of tokens that it wrote.
+
+    Counted by the answers that were cut at the limit, as all must be: llama.cpp's `usage` has one answer of the eight.
+    """
     body = {
         "messages": [{"role": message.speaker, "content": message.content} for message in request.messages],
-        "model": MODEL, "n": request.count, "max_tokens": request.max_tokens, "seed": request.seed,
+        "model": MODEL, "n": request.count, "max_tokens": request.max_tokens,
         "temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "ignore_eos": True,
     }  # fmt: skip
     call = urllib.request.Request(
         f"{address}/v1/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
     with urllib.request.urlopen(call) as reply:
-        return int(json.load(reply)["usage"]["completion_tokens"])
+        ends = [choice["finish_reason"] for choice in json.load(reply)["choices"]]
+    if ends != ["length"] * request.count:
+        raise SystemExit(f"a server answered with {ends}; expected {request.count} answers that end by their length")
+    return request.count * request.max_tokens
 
 
 def sample_by_server(address: str, requests: list[Request]) -> int:
     """Send all requests at once; the tokens of all answers."""
-    counts: list[int] = []
-    askers = [threading.Thread(target=lambda one=one: counts.append(ask(address, one))) for one in requests]
-    for asker in askers:
-        asker.start()
-    for asker in askers:
-        asker.join()
-    return sum(counts)
+    with ThreadPoolExecutor(len(requests)) as askers:
+        return sum(askers.map(partial(ask, address), requests))
 
 
 def rates(tokens: int, wall: float, cpu: float) -> dict[str, float]:
@@ -158,24 +161,28 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     requests = build_requests(case, arguments.tokens, arguments.tokens)
     shapes = {"threads": arguments.threads, "rows": arguments.rows}
     found: dict[str, list[dict[str, float]]] = {"evoenv": []}
-    with ExitStack() as running:
-        servers: dict[str, tuple[str, int]] = {}
-        if arguments.gguf:
-            servers["llama.cpp"] = running.enter_context(llama_server(arguments.gguf, **shapes))
-        if arguments.vllm:
-            path, dtype = resolve_model(arguments.model), arguments.vllm_dtype
-            servers[f"vLLM {dtype}"] = running.enter_context(vllm_server(arguments.vllm, path, dtype, **shapes))
-        for turn in range(arguments.repeats):
-            for name, (address, process) in servers.items():
-                if not turn:
-                    sample_by_server(address, requests[:1])  # what a server does only once does not count
+
+    def own_turn() -> None:
+        wall, cpu = time.perf_counter(), time.process_time()
+        tokens = sum(sample.tokens for sample in policy.sample(requests))
+        found["evoenv"].append(rates(tokens, time.perf_counter() - wall, time.process_time() - cpu))
+
+    def turns_of(name: str, server: AbstractContextManager[tuple[str, int]]) -> None:
+        with server as (address, process):
+            sample_by_server(address, requests[:1])  # what a server does only once does not count
+            for _ in range(arguments.repeats):
                 wall, cpu = time.perf_counter(), cpu_seconds(process)
                 tokens = sample_by_server(address, requests)
                 seconds = time.perf_counter() - wall, cpu_seconds(process) - cpu
                 found.setdefault(name, []).append(rates(tokens, *seconds))
-            wall, cpu = time.perf_counter(), time.process_time()
-            tokens = sum(sample.tokens for sample in policy.sample(requests))
-            found["evoenv"].append(rates(tokens, time.perf_counter() - wall, time.process_time() - cpu))
+        own_turn()
+
+    own_turn()
+    if arguments.gguf:
+        turns_of("llama.cpp", llama_server(arguments.gguf, **shapes))
+    if arguments.vllm:
+        path, dtype = resolve_model(arguments.model), arguments.vllm_dtype
+        turns_of(f"vLLM {dtype}", vllm_server(arguments.vllm, path, dtype, **shapes))
     best = {name: max(turns, key=lambda one: one["tokens_per_second"]) for name, turns in found.items()}
     return {
         "benchmark": "sampling against servers", "model": arguments.model, "group": GROUP, **shapes,

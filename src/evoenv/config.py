@@ -36,6 +36,16 @@ class GeneratorConfig(Section, frozen=True):
     prompt: Literal["full", "guided", "short"] = "full"
     """`short` is for models that a long list of rules confuses more than it helps; `guided` for small models that write
     Python: it says how each method is usually written."""
+    topics: int = 0
+    """Name this many topics (tags of environments) in each prompt, drawn with a preference for what the pool has
+    little of. Small models copy their examples if nothing tells them what else to ask. The paper names none."""
+
+    def __post_init__(self) -> None:
+        if self.topics < 0 or self.few_shot < 0:
+            raise ValueError(
+                f"generator.topics is {self.topics} and generator.few_shot is {self.few_shot}; "
+                "expected 0 or more of each"
+            )
 
 
 class SolverConfig(Section, frozen=True):

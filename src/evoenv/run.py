@@ -19,7 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from evoenv.admission.novelty import clean_generate_body
+from evoenv.admission.novelty import NoveltyCache, clean_generate_body
 from evoenv.config import Config, load_config, to_mapping
 from evoenv.curricula import check_curriculum, curriculum_of
 from evoenv.durable import write_bytes
@@ -29,7 +29,7 @@ from evoenv.evolve import evolve
 from evoenv.pool.tags import prototypes_of, tags_of
 from evoenv.ports import Embedder, Policy
 from evoenv.prompts.challenger import CHALLENGER_PROMPT
-from evoenv.prompts.generator import GENERATOR_PROMPTS
+from evoenv.prompts.generator import GENERATOR_PROMPTS, TOPICS_PROMPT, form_shown
 from evoenv.prompts.recompute import RECOMPUTE_PROMPTS
 from evoenv.prompts.repair import REPAIR_PROMPT
 from evoenv.prompts.review import REVIEW_PROMPT
@@ -167,6 +167,7 @@ def _prompts(config: Config) -> list[str]:
     proposes = {"evoenv": GENERATOR_PROMPTS[config.generator.prompt], "r-zero": CHALLENGER_PROMPT}
     used = [proposes[config.curriculum.name]] if config.curriculum.name in proposes else []
     if config.curriculum.name == "evoenv":
+        used += [TOPICS_PROMPT] * (config.generator.topics > 0)
         used += [REVIEW_PROMPT] * config.review.reads
         used += [RECOMPUTE_PROMPTS[config.review.program_prompt]] * config.review.recomputes
     if config.synth.repairs:
@@ -261,14 +262,15 @@ def prepare(
     _check_kind(store, training)
     workers = WorkerPool(sandbox)
     try:
-        dimension = 0
+        cache = NoveltyCache(0)
         if curriculum.environments:
             if not store.pool().members:
                 if originals is None:
                     originals = load_environments(config.curriculum.environments)
                 _enter_originals(store, workers, embedder, originals)
             _embed_imported(store, workers, embedder)
-            dimension = len(store.vectors(store.pool().admitted[:1])[0][0])
+            cache = store.novelty_cache(len(store.vectors(store.pool().admitted[:1])[0][0]))
+            _know_form(cache, store, workers, embedder, config)
     except BaseException:
         workers.close()
         raise
@@ -279,7 +281,7 @@ def prepare(
         sandbox=sandbox,
         workers=workers,
         embedder=embedder,
-        cache=store.novelty_cache(dimension),
+        cache=cache,
         training=training,
         observer=observer or Unobserved(),
         prototypes=prototypes_of(record.tags for record in store.environments()),
@@ -348,6 +350,15 @@ def _embed_imported(store: Store, workers: WorkerPool, embedder: Embedder) -> No
     prompts = embedder.embed([_template(source_id, source, workers) for source_id, source in sources.items()])
     codes = embedder.embed([clean_generate_body(source) for source in sources.values()])
     store.add_vectors({source_id: (prompts[row], codes[row]) for row, source_id in enumerate(sources)})
+
+
+def _know_form(cache: NoveltyCache, store: Store, workers: WorkerPool, embedder: Embedder, config: Config) -> None:
+    """Let novelty know the form that every generator prompt shows: a copy of it is nothing new."""
+    source = form_shown(config.generator.prompt)
+    if source is None or environment_id(source) in cache:
+        return
+    prompts = embedder.embed([_template("of the generator's prompt", source, workers)])
+    cache.add([store.add_source(source)], prompts, embedder.embed([clean_generate_body(source)]))
 
 
 def _template(name: str, source: str, workers: WorkerPool) -> str:

@@ -10,11 +10,13 @@ from evoenv.environment.answers import extract_source
 from evoenv.environment.seeds import seed_sources
 from evoenv.errors import InputError
 from evoenv.models.embedder import MiniLMEmbedder
+from evoenv.pool.tags import RULES
 from evoenv.prompts.generator import (
     GENERATOR_PROMPTS,
     Example,
     choose_distinct_examples,
     choose_examples,
+    choose_topics,
     generator_messages,
 )
 from evoenv.prompts.solver import solver_messages
@@ -57,6 +59,33 @@ def test_the_prompt_shows_examples_and_records_them_as_parents(version):
     for method in ("_generate", "_prompt_generate", "_process", "scorer"):
         assert method in message.content
     assert "{{" not in message.content
+
+
+@pytest.mark.parametrize("version", GENERATOR_PROMPTS)
+def test_topics_are_named_last_and_change_nothing_else(version):
+    (plain,), parents = generator_messages(EXAMPLES[:2], version)
+    (named,), same = generator_messages(EXAMPLES[:2], version, topics=("dynamic-programming", "string"))
+    assert same == parents
+    assert named.content.startswith(plain.content)
+    assert "about dynamic programming and string." in named.content[len(plain.content) :]
+    assert "{{" not in named.content
+
+
+def test_topics_are_drawn_by_what_the_pool_has_little_of():
+    everything = [rule.tag for rule in RULES]
+    pool = [frozenset(everything) - {"string"}] * 999
+    drawn = [choose_topics(pool, 2, seed) for seed in range(400)]
+    assert all(len(set(pair)) == 2 for pair in drawn)
+    assert drawn == [choose_topics(pool, 2, seed) for seed in range(400)]
+    # "string" weighs 1 and each of the 39 others 1/1000: it is the first of the two in 96% of the draws
+    assert len(everything) == 40
+    assert 360 <= sum(pair[0] == "string" for pair in drawn) <= 398
+    # nothing known: all alike, 20 of 400 expected with a standard deviation of 4.4
+    alike = Counter(tag for seed in range(400) for tag in choose_topics([], 2, seed))
+    assert len(alike) == 40
+    assert max(alike.values()) < 45
+    assert set(choose_topics([], 100, 0)) == set(everything)
+    assert choose_topics(pool, 0, 0) == ()
 
 
 def test_the_short_prompt_is_much_shorter():

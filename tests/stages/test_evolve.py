@@ -7,7 +7,12 @@ from loop_support import ORIGINALS, SOURCES, configuration, open_run, respond
 
 from evoenv.engines.scripted import ScriptedPolicy
 from evoenv.evolve import evolve
+from evoenv.models.embedder import HashingEmbedder
+from evoenv.prompts.generator import form_shown
 from evoenv.records import environment_id
+from evoenv.run import create, prepare, reopen
+from evoenv.stages.synthesis import generator_requests
+from evoenv.store.store import Store
 
 pytestmark = pytest.mark.sandbox
 
@@ -136,6 +141,39 @@ def test_solver_groups_draw_from_the_pool_and_the_just_admitted(tmp_path, sandbo
     drawn = {subject for subject, _, _ in run.store.requests(1, "solve").values()}
     assert names(run, drawn) == {"FirstSeed", "SecondSeed", "Fresh", "Second"}
     run.store.close()
+
+
+def test_each_prompt_names_topics_of_its_own(tmp_path, sandbox):
+    run, _ = open_run(tmp_path / "run", sandbox, configuration(generator={"prompts": 3, "topics": 2}))
+    with run:
+        asked, _ = generator_requests(run, 1, run.store.pool())
+        again, _ = generator_requests(run, 1, run.store.pool())
+    named = [item.request.messages[0].content.rsplit("about ", 1)[1].split(".")[0] for item in asked]
+    assert all(len(topics.split(" and ")) == 2 for topics in named)
+    assert len(set(named)) == 3
+    assert asked == again
+
+
+def test_a_copy_of_the_form_that_the_guided_prompt_shows_is_nothing_new(tmp_path, sandbox):
+    form = form_shown("guided")
+    assert form is not None
+    assert form_shown("short") is None
+    config = configuration(generator={"prompt": "guided", "prompts": 1, "candidates_per_prompt": 2})
+
+    def copying(request, index):
+        if request.role != "generator":
+            return "<answer>3</answer> VERDICT: ACCEPT"
+        return f"```python\n{form if index else form.replace('LargerNumbers', 'Another')}\n```"
+
+    for _ in range(2):  # and again when the run is opened again
+        store, config = reopen(tmp_path) if Store.begun(tmp_path) else create(tmp_path, config)
+        policy = ScriptedPolicy(copying, checkpoints=tmp_path / "checkpoints")
+        with prepare(store, config, policy, sandbox, HashingEmbedder(), originals=ORIGINALS) as run:
+            step = run.store.last_step() + 1
+            evolve(run, step)
+            found = run.store.novelties(step)
+        assert [round(item.similarity, 6) for item in found.values()] == [1.0, 1.0]
+        assert {item.nearest for item in found.values()} == {environment_id(form)}
 
 
 @pytest.mark.parametrize(

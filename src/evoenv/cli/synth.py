@@ -39,7 +39,7 @@ FLAGS = {
 
 ON_THIS_MACHINE = "laptop"
 """The preset below a synthesis whose author is a model in this process: the paper's limits are for servers."""
-GROUPED = {"generator": {"prompts": 4, "candidates_per_prompt": 8}}
+GROUPED = {"generator": {"prompts": 8, "candidates_per_prompt": 8}}
 """Its batches: a group shares its prompt, and the next prompts may show what was admitted."""
 
 AMOUNTS = (

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from evoenv.admission.novelty import Matrix, unit_rows
+from evoenv.environment.answers import extract_source
+from evoenv.pool.tags import RULES
 from evoenv.prompts.texts import fenced, fill, load_prompt
 from evoenv.records import Message, derive_seed
 
 GeneratorPrompt: TypeAlias = Literal["full", "guided", "short"]
 GENERATOR_PROMPTS: dict[GeneratorPrompt, str] = {
     "full": "generator_v1",
-    "guided": "generator_guided_v1",
+    "guided": "generator_guided_v2",
     "short": "generator_short_v1",
 }
 """`short` says only what a small model can hold; a long list of rules crowds the examples out of its attention.
-`guided` adds, for models that write Python but forget what methods share, how each of them is usually written."""
+`guided` is for models that write Python but forget what methods share: it gives the form of an environment whose answer
+is an integer, and two of its methods are left to be written."""
+
+TOPICS_PROMPT = "generator_topics_v1"
 
 CHARS_PER_TOKEN = 3
 """Code gives three to four characters per token; the lower figure keeps a prompt inside its token limit."""
@@ -102,14 +108,39 @@ def _other_lists(total: int, size: int, seed: int, used: int) -> Iterator[list[i
         yield [first, *(row for row in range(total) if row != first)][:size]
 
 
+def choose_topics(known: Iterable[Collection[str]], count: int, seed: int) -> tuple[str, ...]:
+    """Draw `count` different tags with `seed`, each in proportion to 1 / (1 + how many of the `known` have it)."""
+    having = Counter(tag for tags in known for tag in tags)
+    rng = random.Random(seed)
+    left = [rule.tag for rule in RULES]
+    chosen: list[str] = []
+    while left and len(chosen) < count:
+        (tag,) = rng.choices(left, [1 / (1 + having[tag]) for tag in left])
+        left.remove(tag)
+        chosen.append(tag)
+    return tuple(chosen)
+
+
+def form_shown(version: GeneratorPrompt) -> str | None:
+    """Return the environment that every prompt of this version shows beside its examples, if there is one."""
+    return extract_source(load_prompt(GENERATOR_PROMPTS[version])) if version == "guided" else None
+
+
 def generator_messages(
-    examples: Sequence[Example], version: GeneratorPrompt = "full", max_prompt_tokens: int = 8192
+    examples: Sequence[Example],
+    version: GeneratorPrompt = "full",
+    max_prompt_tokens: int = 8192,
+    topics: Sequence[str] = (),
 ) -> tuple[tuple[Message, ...], tuple[str, ...]]:
     """Return the chat prompt and the ids of the examples it really shows (the candidate's parents).
 
-    Examples that would take the prompt over the limit are left out from the end; the first always stays.
+    Examples that would take the prompt over the limit are left out from the end; the first always stays. `topics` are
+    named after everything else, where a small model remembers them.
     """
     template = load_prompt(GENERATOR_PROMPTS[version])
+    if topics:
+        words = " and ".join(topic.replace("-", " ") for topic in topics)
+        template = f"{template.rstrip()}\n\n{fill(load_prompt(TOPICS_PROMPT), {'topics': words})}"
     room = max_prompt_tokens * CHARS_PER_TOKEN - len(template)
     blocks: list[str] = []
     parents: list[str] = []

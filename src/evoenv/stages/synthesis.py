@@ -14,7 +14,7 @@ from evoenv.environment.answers import extract_source
 from evoenv.errors import ConfigError
 from evoenv.ids import GeneratorRequestId
 from evoenv.pool.state import PoolState
-from evoenv.prompts.generator import Example, choose_distinct_examples, generator_messages
+from evoenv.prompts.generator import Example, choose_distinct_examples, choose_topics, generator_messages
 from evoenv.records import Candidate, Message, Request, Sample, ValidationReport, derive_seed
 from evoenv.stages.context import Run
 from evoenv.stages.repairs import repair_requests
@@ -111,16 +111,18 @@ def generator_requests(run: Run, step: int, pool: PoolState) -> tuple[list[Reque
     parents: dict[str, tuple[str, ...]] = {}
     sizes = group_sizes(run.config, run.store.count_candidates(before_step=step))
     seeds = [derive_seed(run.seed, "few-shot", step, group) for group in range(len(sizes))]
+    topics = _topics(run, step, len(sizes))
 
     @cache
-    def prompt_of(rows: tuple[int, ...]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
-        return _fitting_prompt(run, [Example(examples[row], run.store.source(examples[row]) or "") for row in rows])
+    def prompt_of(rows: tuple[int, ...], topics: tuple[str, ...] = ()) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+        shown = [Example(examples[row], run.store.source(examples[row]) or "") for row in rows]
+        return _fitting_prompt(run, shown, topics)
 
     choices = choose_distinct_examples(
         vectors, config.few_shot, seeds, config.few_shot_choice, shown=lambda rows: prompt_of(tuple(rows))[1]
     )
     for group, (count, rows) in enumerate(zip(sizes, choices, strict=True)):
-        messages, example_ids = prompt_of(tuple(rows))
+        messages, example_ids = prompt_of(tuple(rows), topics[group])
         request = Request(
             id=str(GeneratorRequestId(step, group)),
             role="generator",
@@ -146,11 +148,22 @@ def group_sizes(config: Config, proposed: int) -> list[int]:
     return [size] * (left // size) + [left % size] * bool(left % size)
 
 
-def _fitting_prompt(run: Run, examples: list[Example]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+def _topics(run: Run, step: int, prompts: int) -> list[tuple[str, ...]]:
+    """Draw the topics of each prompt, mostly such as few of the environments admitted so far have."""
+    count = run.config.generator.topics
+    if not count:
+        return [()] * prompts
+    known = [record.tags for record in run.store.environments()]
+    return [choose_topics(known, count, derive_seed(run.seed, "topics", step, group)) for group in range(prompts)]
+
+
+def _fitting_prompt(
+    run: Run, examples: list[Example], topics: tuple[str, ...]
+) -> tuple[tuple[Message, ...], tuple[str, ...]]:
     """Build the prompt with as many of the examples as the limit holds; return with it the ids of those it shows."""
     config = run.config.generator
     for count in range(len(examples), -1, -1):
-        messages, example_ids = generator_messages(examples[:count], config.prompt, config.max_prompt_tokens)
+        messages, example_ids = generator_messages(examples[:count], config.prompt, config.max_prompt_tokens, topics)
         length = prompt_tokens(run, messages)
         if length <= config.max_prompt_tokens:
             return messages, example_ids
