@@ -110,6 +110,34 @@ def test_a_prompt_is_computed_once_for_its_group_and_finished_rows_never(tiny_mo
     assert policy.stats.decode_rows == sum(sample.tokens - 1 for sample in samples) == 8 * 4 + 29
 
 
+@both_architectures
+def test_what_prompts_begin_with_in_common_is_computed_once(tiny_models: Tiny, arch: str) -> None:
+    model, tokenizer = tiny_models[arch]
+    requests = [
+        ask(f"r{number}", "word " * 40 + tail, count=2, max_tokens=6, seed=number)
+        for number, tail in enumerate(("one", "two or three", "one more"))
+    ]
+    together = LocalPolicy(model, tokenizer, end_ids=())
+    samples = by_key(list(together.sample(requests)))
+    prompts = list({sample.request_id: tuple(sample.rollout.prompt_ids) for sample in samples.values()}.values())
+    shared = decode.common_start(prompts)
+    assert shared >= 40
+    assert together.stats.prefill_tokens == shared + 3 * (max(map(len, prompts)) - shared)
+    for request in requests:
+        for sample in LocalPolicy(model, tokenizer, end_ids=()).sample([request]):
+            other = samples[sample.request_id, sample.index].rollout
+            assert sample.rollout.token_ids == other.token_ids
+            assert sample.rollout.logprobs == pytest.approx(other.logprobs, abs=1e-4)
+
+
+def test_the_common_start_leaves_every_context_a_token_of_its_own() -> None:
+    assert decode.common_start([(1, 2, 3, 4), (1, 2, 5), (1, 2, 3)]) == 2
+    assert decode.common_start([(1, 2, 3), (1, 2, 3)]) == 2
+    assert decode.common_start([(1, 2, 3), (1, 2)]) == 1
+    assert decode.common_start([(7,), (7, 8)]) == 0
+    assert decode.common_start([(1, 2), (3, 4)]) == 0
+
+
 def test_samples_arrive_as_they_finish(tiny_models: Tiny) -> None:
     policy = LocalPolicy(*tiny_models["llama"], end_ids=())
     lengths = {"long": 40, "short": 2, "middle": 10}

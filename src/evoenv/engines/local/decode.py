@@ -42,6 +42,8 @@ PADDING_SHARE = 0.125
 FIRST_GUESS = 256
 """Room for an answer before any answer has shown its length."""
 LEAST_ROOM = 64
+LEAST_SHARED = 16
+"""Tokens that contexts must begin with in common to be worth a forward of their own."""
 
 
 @dataclass(slots=True)
@@ -213,19 +215,21 @@ class CohortDecoder:
         """Compute each context once, draw the first token of every draft, and open a cohort for them."""
         lengths = [len(unit.context) for unit in units]
         longest = max(lengths)
+        cache: Any = DynamicCache()
+        shared = self._prefill_shared(units, cache)
         # Padding stands on the right, where a causal model cannot see it: no mask is needed.
         ids = torch.tensor(
-            [[*unit.context, *[0] * (longest - len(unit.context))] for unit in units], device=self._device
+            [[*unit.context[shared:], *[0] * (longest - len(unit.context))] for unit in units], device=self._device
         )
-        cache: Any = DynamicCache()
-        ends = sorted({length - 1 for length in lengths})
+        at = [length - 1 - shared for length in lengths]
+        ends = sorted(set(at))
         logits = self._forward(
             input_ids=ids,
             past_key_values=cache,
-            position_ids=torch.arange(longest, device=self._device)[None].expand(len(units), -1),
+            position_ids=torch.arange(shared, longest, device=self._device)[None].expand(len(units), -1),
             **({"logits_to_keep": torch.tensor(ends, device=self._device)} if self._keeps_logits else {}),
         )
-        columns = [ends.index(length - 1) if self._keeps_logits else length - 1 for length in lengths]
+        columns = [ends.index(column) for column in at] if self._keeps_logits else at
         last = logits[torch.arange(len(units), device=self._device), torch.tensor(columns, device=self._device)]
         self.stats.prefill_tokens += ids.numel()
 
@@ -238,6 +242,22 @@ class CohortDecoder:
         prefix = [(layer.keys, layer.values) for layer in cache.layers]
         cohort = Cohort(prefix, lengths, [drafts[row] for row in live], [owners[row] for row in live], room)
         return cohort, done
+
+    def _prefill_shared(self, units: Sequence[Unit], cache: Any) -> int:
+        """Compute what all contexts begin with only once; return its length, 0 if that would save little."""
+        shared = common_start([unit.context for unit in units])
+        if len(units) < 2 or shared < LEAST_SHARED:
+            return 0
+        ids = torch.tensor([list(units[0].context[:shared])], device=self._device)
+        self._forward(
+            input_ids=ids,
+            past_key_values=cache,
+            position_ids=torch.arange(shared, device=self._device)[None],
+            **({"logits_to_keep": 1} if self._keeps_logits else {}),
+        )
+        cache.batch_repeat_interleave(len(units))
+        self.stats.prefill_tokens += shared
+        return shared
 
     @torch.inference_mode()
     def step(self, cohorts: Sequence[Cohort]) -> list[Draft]:
@@ -315,6 +335,13 @@ class CohortDecoding:
             self._crowded = False
             decoder.count(finished)
         return finished
+
+
+def common_start(contexts: Sequence[Sequence[int]]) -> int:
+    """Return how many tokens all contexts begin with; each keeps one more of its own, to be continued from."""
+    most = min(map(len, contexts)) - 1
+    first, last = min(contexts, key=list), max(contexts, key=list)
+    return next((place for place in range(most) if first[place] != last[place]), most)
 
 
 def _innermost(model: Any) -> Any:
