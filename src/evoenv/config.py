@@ -35,7 +35,7 @@ class GeneratorConfig(Section, frozen=True):
     """The ablations drop Q_val (validation and difficulty) or γ·N (novelty) from the generator's reward."""
     prompt: Literal["full", "guided", "short"] = "full"
     """`short` is for models that a long list of rules confuses more than it helps; `guided` for small models that write
-    Python: it says how each method is usually written."""
+    Python: it gives the form of a simple environment, whose question and computation are theirs to write."""
     topics: int = 0
     """Name this many topics (tags of environments) in each prompt, drawn with a preference for what the pool has
     little of. Small models copy their examples if nothing tells them what else to ask. The paper names none."""

@@ -23,7 +23,7 @@ GENERATOR_PROMPTS: dict[GeneratorPrompt, str] = {
 }
 """`short` says only what a small model can hold; a long list of rules crowds the examples out of its attention.
 `guided` is for models that write Python but forget what methods share: it gives the form of an environment whose answer
-is an integer, and two of its methods are left to be written."""
+is an integer, so that its question and its computation are left to be written."""
 
 TOPICS_PROMPT = "generator_topics_v1"
 
