@@ -146,10 +146,12 @@ def _evidence_in(outcomes: list[Outcome]) -> list[str]:
     return found
 
 
-def _zygote_alive(sandbox: Sandbox) -> bool:
-    zygote = sandbox._zygotes[False]
-    time.sleep(0.01)
-    return zygote.alive
+def _died(zygote: Any, seconds: float) -> bool:
+    """Whether a process is dead, after at most so long: one that is killed may take its time over dying."""
+    ends = time.monotonic() + seconds
+    while zygote.alive and time.monotonic() < ends:
+        time.sleep(0.01)
+    return not zygote.alive
 
 
 def children_of_zygote(sandbox: Sandbox) -> list[int]:
@@ -166,8 +168,11 @@ def children_of_zygote(sandbox: Sandbox) -> list[int]:
     return sorted(below)
 
 
-def run_attack(sandbox: Sandbox, attack: Attack) -> dict[str, Any]:
-    """Run one attack in a fresh worker; return what it achieved, and whether the host can go on."""
+def run_attack(sandbox: Sandbox, attack: Attack, patience: float) -> dict[str, Any]:
+    """Run one attack in a fresh worker; return what it achieved, and whether the host can go on.
+
+    If nothing else shows that it succeeded, `patience` is how long the zygote's death is waited for.
+    """
     targets = Targets()
     resource_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     descriptors_before = len(os.listdir("/proc/self/fd"))
@@ -176,20 +181,23 @@ def run_attack(sandbox: Sandbox, attack: Attack) -> dict[str, Any]:
     recovered = False
     try:
         with sandbox.open(attack.code) as worker:
+            zygote = sandbox._zygotes[False]
             outcomes = worker.call("attack", [targets.describe()])
-            alive = _zygote_alive(sandbox)
+            died = _died(zygote, 0.01)
             later = worker.call("honest", [None])
             if isinstance(later[0], Ok) and later[0].value != "honest":
                 evidence.append(f"a later call was answered falsely: {later[0].value!r}")
             recovered = worker.call("honest", [None]) == [Ok("honest")]
         evidence += _evidence_in([*outcomes, *later])
-        if not alive:
+        if died:
             evidence.append("the zygote died")
         if attack.name == "leave a daemon behind":
             time.sleep(0.4)
         evidence += targets.damage()
         if left := children_of_zygote(sandbox):
             evidence.append(f"processes left behind: {left}")
+        if not evidence and patience and _died(zygote, patience):
+            evidence.append("the zygote died")
     finally:
         targets.close()
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - resource_before
@@ -216,7 +224,8 @@ def main(mode: str, names: list[str]) -> None:
     with Sandbox(LIMITS, runtime=runtime, without=without, allow_degraded="seccomp" in without) as sandbox:
         report["layers"] = list(sandbox.layers)
         for attack in chosen:
-            report["results"][attack.name] = run_attack(sandbox, attack)
+            # where every attack succeeds, none is given up before it had its time
+            report["results"][attack.name] = run_attack(sandbox, attack, 30.0 if mode == "control" else 0.0)
     json.dump(report, sys.stdout)
 
 
