@@ -11,16 +11,18 @@ Work: `rows` answers of `tokens` tokens each, eight to a prompt of about a hundr
 so that all write the same lengths. A server has room for every row and gets one request for each prompt, with
 `n = 8`, so that it may share the prompt as we do, and no seed (vLLM on a CPU fails at requests with one). All have the
 same threads. Only one server runs at a time, because vLLM's keeps a core busy while it waits; each is measured between
-two turns of ours. Beside the wall clock there is CPU time, which holds on a busy machine too. llama.cpp does not
-compute the same: it reads 4-bit weights, the others the floats that the trainer has.
+two turns of ours, whose mean it is compared with. Beside the wall clock there is CPU time, which holds on a busy
+machine too. llama.cpp does not compute the same: it reads 4-bit weights, the others the floats that the trainer has.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import socket
+import statistics
 import subprocess
 import sys
 import time
@@ -189,11 +191,10 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         "lora_rank": arguments.lora, "machine": machine(), "best": best,
         "ratios": {
             name: {
-                kind: best["evoenv"][f"tokens_per_{kind}"] / own[f"tokens_per_{kind}"]
+                kind: statistics.mean(turn[f"tokens_per_{kind}"] for turn in ours) / best[name][f"tokens_per_{kind}"]
                 for kind in ("second", "cpu_second")
             }
-            for name, own in best.items()
-            if name != "evoenv"
+            for name, ours in zip(list(found)[1:], itertools.pairwise(found["evoenv"]), strict=True)
         },
         "turns": found,
     }  # fmt: skip
