@@ -344,3 +344,16 @@ def test_shares_that_do_not_fit_a_device_are_refused(monkeypatch: pytest.MonkeyP
     with pytest.raises(ConfigError, match=r"each of 8 devices to be trained, and here they would share 24\.0 GB"):
         assembly.check_memory(load_config(preset("paper-4b")), learns=True)
     assembly.check_memory(load_config(preset("nano"), overrides=["engine.name=verl"]), learns=True)
+
+
+def test_packed_weights_are_a_second_copy_with_lora_and_else_only_of_what_is_tied() -> None:
+    shape = KNOWN_SHAPES["Qwen2.5-Coder-0.5B-Instruct"]
+    settings = {"model": {"dtype": "float32", "packed": True}, "training": {"lora_rank": 8}}
+    config = load_config(settings)
+    assert local_need(shape, config).bytes_of("packed weights") == 4 * shape.parameters
+    assert local_need(shape, config, trains=False).bytes_of("packed weights") == 4 * 151_936 * 896
+    whole = load_config(settings, overrides=["training.lora_rank=0"])
+    assert local_need(shape, whole).bytes_of("packed weights") == 0
+    for other in ("model.packed=false", "model.dtype=bfloat16"):
+        assert local_need(shape, load_config(settings, overrides=[other])).bytes_of("packed weights") == 0
+    assert local_need(shape, config, device="gpu").bytes_of("packed weights") == 0

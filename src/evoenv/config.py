@@ -154,6 +154,9 @@ class NoveltyConfig(Section, frozen=True):
     mix: float = 0.5
     """λ: the weight of the prompt view against the code view."""
     gate: float = 0.80
+    first: bool = False
+    """Ask nobody about candidates that the gate refuses whatever is said of them: no review, and in synthesis, where
+    nothing is learnt from rewards, no calibration. The same are admitted; models that copy cost far less."""
     repetition_over: Literal["admitted", "batch"] = "admitted"
     """What s̄ follows: how alike the admitted of a step are, or all its candidates from L2 on (γ then stays at its
     maximum). The admitted are known once γ has been used, so their likeness counts from the next step on."""
@@ -284,6 +287,10 @@ class ModelConfig(Section, frozen=True):
     dtype: Literal["float32", "bfloat16", "auto"] = "auto"
     sample_batch_tokens: int = 65536
     """Tokens of key-value cache that sampling may hold at once."""
+    packed: bool = False
+    """Hold the weights that are not trained in the form that a CPU multiplies fastest: sampling is faster, most of all
+    with few rows. With LoRA that is a second copy of them; if nothing is trained, they take no more room than before,
+    but for an embedding that is the output layer, too."""
     base_url: str = ""
     """An OpenAI-compatible server; sampling only."""
 

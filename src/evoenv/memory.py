@@ -191,6 +191,10 @@ def local_need(shape: ModelShape, config: Config, *, device: DeviceKind = "cpu",
     trainable = (shape.lora_parameters(training.lora_rank) if lora else shape.parameters) if learns else 0
     held = [
         Part("weights", shape.parameters * size + (4 * trainable if lora else 0)),
+        Part(
+            "packed weights",
+            _packed_bytes(shape, config, lora=lora, learns=learns) if device == "cpu" and not half else 0,
+        ),
         Part("float32 masters", 4 * trainable if half and not lora else 0),
         Part("optimiser", 8 * trainable),
         Part("reference", shape.parameters * size if learns and training.kl > 0 and not lora else 0),
@@ -202,6 +206,15 @@ def local_need(shape: ModelShape, config: Config, *, device: DeviceKind = "cpu",
     attention_size = 4 if device == "cpu" else size
     update = _local_training(shape, config, size, trainable, attention_size=attention_size) if learns else ()
     return Need(tuple(held), sampling, update)
+
+
+def _packed_bytes(shape: ModelShape, config: Config, *, lora: bool, learns: bool) -> int:
+    """Return what `model.packed` holds beside the plain weights: a copy that nobody trains (`engines.local.packed`)."""
+    if not config.model.packed or (learns and not lora):
+        return 0
+    if learns:
+        return 4 * (shape.parameters - (0 if shape.tied else shape.embedding_parameters))
+    return 4 * shape.embedding_parameters if shape.tied else 0
 
 
 def rows_at_once(weights: int, device: DeviceKind) -> int:

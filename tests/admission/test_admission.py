@@ -122,6 +122,20 @@ def test_the_same_source_never_enters_twice_even_with_the_gate_wide_open():
     assert [d.reason for d in decide_admissions(batch, GAMMA, config)] == ["admitted", "batch-duplicate", "gate"]
 
 
+def test_what_was_not_asked_about_is_refused_by_the_gate_and_by_nothing_else():
+    config = load_config({"novelty": {"first": True}})
+    batch = [
+        evaluated("copy", (0.8, 0.6, 0), review=False, pass_rate=None),  # in synthesis: neither reviewed nor calibrated
+        replace(evaluated("same", (0, 0, 1), review=False), known=True),
+        evaluated("new", (0, 1, 0), review=False),
+    ]
+    decided = decide_admissions(batch, GAMMA, config)
+    assert [d.reason for d in decided] == ["gate", "gate", "review"]
+    assert decided[0].reward == pytest.approx(1.0 + 0.2 * GAMMA)  # as at the target: nothing is known of its difficulty
+    with pytest.raises(ValueError, match="has no pass rate"):
+        decide_admissions(batch[:1], GAMMA, CONFIG)
+
+
 def test_the_asymmetry_is_asked_for_only_if_the_configuration_says_so():
     batch = [
         replace(evaluated("words", (0, 1, 0)), asymmetry=-0.25),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from evoenv.admission.review import read_review
 from evoenv.engines.local import decode, kv
 from evoenv.engines.local.draft import Draft
+from evoenv.engines.local.packed import MOST_ROWS, pack_frozen
 from evoenv.engines.local.plain import PlainDecoder
 from evoenv.engines.local.policy import LocalPolicy
 from evoenv.engines.local.prompts import encode_prompt
@@ -490,3 +491,50 @@ def test_attention_is_left_as_it_was_for_the_trainer(tiny_models: Tiny) -> None:
     before = model.config._attn_implementation
     list(LocalPolicy(model, tokenizer).sample([ask("r")]))
     assert model.config._attn_implementation == before == "sdpa"
+
+
+@both_architectures
+@pytest.mark.parametrize("trained", [True, False])
+def test_packed_weights_sample_the_same(tiny_models: Tiny, arch: str, trained: bool) -> None:
+    model, tokenizer = tiny_models[arch]
+    plain = by_key(list(LocalPolicy(model, tokenizer).sample(mixed_requests())))
+    frozen = copy.deepcopy(model).requires_grad_(False)
+    linear = sum(layer.weight.numel() for layer in frozen.modules() if isinstance(layer, torch.nn.Linear))
+    assert pack_frozen(frozen, trained=trained) == linear
+    packed = by_key(list(LocalPolicy(frozen, tokenizer).sample(mixed_requests())))
+    assert packed.keys() == plain.keys()
+    for key, sample in packed.items():
+        assert sample.rollout is not None
+        assert plain[key].rollout is not None
+        assert sample.rollout.token_ids == plain[key].rollout.token_ids
+        assert sample.rollout.logprobs == pytest.approx(plain[key].rollout.logprobs, abs=1e-5)
+
+
+def test_plain_weights_stay_for_gradients_and_for_what_is_tied_to_them(tiny_models: Tiny) -> None:
+    frozen = copy.deepcopy(tiny_models["llama"][0]).requires_grad_(False)
+    frozen.lm_head.weight = frozen.get_input_embeddings().weight
+    held = sum(weight.numel() for weight in frozen.parameters())
+    alone = copy.deepcopy(frozen)
+    pack_frozen(frozen, trained=True)  # as LoRA does: gradients flow through what is not stepped itself
+    assert sum(weight.numel() for weight in frozen.parameters()) == held
+    layer = frozen.model.layers[0].mlp.up_proj
+    rows = torch.randn(3, layer.in_features, requires_grad=True)
+    layer(rows).sum().backward()
+    assert rows.grad is not None
+    assert torch.allclose(rows.grad, layer.weight.sum(0).expand(3, -1), atol=1e-5)
+    with torch.no_grad():
+        many = torch.randn(MOST_ROWS + 1, layer.in_features)
+        assert torch.equal(layer(many), torch.nn.functional.linear(many, layer.weight, layer.bias))
+    pack_frozen(alone, trained=False)
+    others = sum(item.weight.numel() for item in alone.modules() if isinstance(item, torch.nn.Linear))
+    assert others == alone.lm_head.weight.numel() == alone.get_input_embeddings().weight.numel()
+
+
+def test_what_is_trained_is_never_packed(tiny_models: Tiny) -> None:
+    model = copy.deepcopy(tiny_models["llama"][0]).requires_grad_(True)
+    assert pack_frozen(model, trained=True) == 0
+    model.model.layers[0].mlp.requires_grad_(False)
+    frozen = model.model.layers[0].mlp
+    assert pack_frozen(model, trained=True) == sum(weight.numel() for weight in frozen.parameters())
+    assert all("forward" in vars(layer) for layer in frozen.modules() if isinstance(layer, torch.nn.Linear))
+    assert "forward" not in vars(model.lm_head)

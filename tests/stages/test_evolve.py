@@ -121,6 +121,23 @@ def test_repetition_follows_the_admitted_and_counts_from_the_next_step_on(tmp_pa
     run.store.close()
 
 
+def test_with_novelty_first_nobody_is_asked_to_review_what_the_gate_refuses(tmp_path, sandbox, two_steps):
+    config = configuration(novelty={"repetition_over": "batch", "first": True})
+    run, policy = open_run(tmp_path / "run", sandbox, config)
+    for step in (1, 2):
+        evolve(run, step)
+        assert fates(run, step) == fates(two_steps[0], step)  # rewards need â, and it is still found
+    assert policy.groups == two_steps[1].groups
+    gated = {
+        decision.candidate_id for step in (1, 2) for decision in run.store.decisions(step) if decision.reason == "gate"
+    }
+    assert len(gated) == 3
+    reviewed = {name for step in (1, 2) for name, reviews in two_steps[0].store.reviews(step).items() if reviews}
+    spared = {name for step in (1, 2) for name, reviews in run.store.reviews(step).items() if reviews}
+    assert spared == reviewed - gated
+    run.store.close()
+
+
 def test_both_roles_reach_the_update_with_their_rewards_and_never_mix(two_steps):
     groups, _ = two_steps[1].groups
     assert [group.role for group in groups] == ["generator"] * 2 + ["solver"] * 6

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from evoenv.admission.novelty import Measured
+from evoenv.admission.novelty import Measured, beyond_gate
 from evoenv.admission.reward import FULL_LAYER, generator_reward, q_val
 from evoenv.config import Config
 from evoenv.records import Decision
@@ -81,8 +81,10 @@ def _reward(item: Evaluated, gamma: float, config: Config) -> float:
 
 
 def _pass_rate(item: Evaluated, config: Config) -> float | None:
-    """Return â; without calibration the target: nothing is known against the candidate."""
-    if item.layer == FULL_LAYER and not config.calibration.enabled:
+    """Return â; of one that was not calibrated the target: nothing is known against its difficulty."""
+    if item.layer == FULL_LAYER and (
+        not config.calibration.enabled or (item.pass_rate is None and _unasked(item, config))
+    ):
         return config.calibration.target
     return item.pass_rate
 
@@ -92,6 +94,8 @@ def _fate(item: Evaluated, admitted: Sequence[Evaluated], config: Config) -> tup
     pass_rate = _pass_rate(item, config)
     if item.layer != FULL_LAYER or item.measured is None or pass_rate is None:
         return "layer", None
+    if _unasked(item, config):
+        return "gate", item.measured.novelty.similarity
     if not item.review_passed:
         return "review", None
     if pass_rate <= 0.0:
@@ -100,11 +104,21 @@ def _fate(item: Evaluated, admitted: Sequence[Evaluated], config: Config) -> tup
         return "too-easy", None
     if config.admission.gates_asymmetry and (item.asymmetry is None or item.asymmetry < config.admission.min_asymmetry):
         return "asymmetry", None
-    if item.known or item.measured.novelty.similarity >= config.novelty.gate:
+    if _gated(item, config):
         return "gate", item.measured.novelty.similarity
     similarity = _similarity_now(item.measured, admitted, config.novelty.mix)
     same = any(item.environment_id == other.environment_id for other in admitted)
     return ("batch-duplicate" if same or similarity >= config.novelty.gate else "admitted"), similarity
+
+
+def _gated(item: Evaluated, config: Config) -> bool:
+    """Return whether the gate refuses the candidate, whoever else is in its batch."""
+    return item.known or (item.measured is not None and beyond_gate(item.measured.novelty, config.novelty))
+
+
+def _unasked(item: Evaluated, config: Config) -> bool:
+    """Return whether nobody was asked about the candidate, because the gate refuses it."""
+    return config.novelty.first and _gated(item, config)
 
 
 def _similarity_now(measured: Measured, admitted: Sequence[Evaluated], mix: float) -> float:

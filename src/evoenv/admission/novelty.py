@@ -145,6 +145,11 @@ def measure_batch(
     return measured
 
 
+def beyond_gate(novelty: Novelty, config: NoveltyConfig) -> bool:
+    """Return whether a candidate is too near to what was admitted before."""
+    return novelty.similarity >= config.gate
+
+
 def greatest_similarities(unit_prompts: Matrix, unit_codes: Matrix, mix: float) -> NDArray[np.float64]:
     """Return for each of several environments its greatest similarity to another of them; 0 for one alone."""
     pairwise = mix * np.clip(unit_prompts @ unit_prompts.T, -1.0, 1.0).astype(np.float64)

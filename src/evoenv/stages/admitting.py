@@ -6,23 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-import numpy as np
-
 from evoenv.admission.admission import REASONS, Evaluated, decide_admissions
-from evoenv.admission.novelty import (
-    Measured,
-    clean_generate_body,
-    gamma,
-    measure_batch,
-    similarities_among,
-    update_repetition,
-)
+from evoenv.admission.novelty import Measured, gamma, similarities_among, update_repetition
 from evoenv.admission.recomputation import recomputation_admits
 from evoenv.admission.review import review_passes
-from evoenv.admission.reward import NOVELTY_FROM_LAYER
 from evoenv.records import Candidate, Decision, environment_id
 from evoenv.stages.context import Run
 from evoenv.stages.judgement import Judged
+from evoenv.stages.measuring import measure
 from evoenv.stages.synthesis import Proposed
 from evoenv.store.store import Store
 
@@ -34,7 +25,7 @@ def decide(run: Run, step: int, proposed: Proposed, judged: Judged) -> list[str]
     run.begin(step, "decided")
     if not run.store.stage_done(step, "decided"):
         began = time.perf_counter()
-        measured, vectors = _measure(run, proposed)
+        measured, vectors = measure(run, proposed)
         config = run.config.novelty
         repetition = _repetition_before(run, step)
         if config.repetition_over == "batch":
@@ -62,31 +53,6 @@ def admitted_candidates(store: Store, step: int) -> list[Candidate]:
     """Return the candidates of a step that were admitted, by group and index."""
     admitted = {decision.candidate_id for decision in store.decisions(step) if decision.admitted}
     return [candidate for candidate in store.candidates(step) if candidate.id in admitted] if admitted else []
-
-
-def _measure(run: Run, proposed: Proposed) -> tuple[dict[str, Measured], dict[str, tuple[np.ndarray, np.ndarray]]]:
-    """Measure the novelty of everything from L2 on; each distinct source is embedded once."""
-    embedded = [item for item in proposed.candidates if proposed.reports[item.id].layer >= NOVELTY_FROM_LAYER]
-    if not embedded:
-        return {}, {}
-    texts: dict[str, tuple[str, str]] = {}
-    for item in embedded:
-        source = item.source or ""
-        texts.setdefault(
-            environment_id(source), (proposed.reports[item.id].prompt_template, clean_generate_body(source))
-        )
-    prompts = run.embedder.embed([prompt for prompt, _ in texts.values()])
-    codes = run.embedder.embed([code for _, code in texts.values()])
-    vectors = {source_id: (prompts[row], codes[row]) for row, source_id in enumerate(texts)}
-    source_ids = [environment_id(item.source or "") for item in embedded]
-    measured = measure_batch(
-        [item.id for item in embedded],
-        np.stack([vectors[source_id][0] for source_id in source_ids]),
-        np.stack([vectors[source_id][1] for source_id in source_ids]),
-        run.cache,
-        run.config.novelty,
-    )
-    return measured, vectors
 
 
 def _repetition_before(run: Run, step: int) -> float:

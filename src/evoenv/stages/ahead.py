@@ -1,7 +1,7 @@
 """Ask early for what later stages of a step are certain to ask, so that servers have work while candidates are judged.
 
-- A candidate that passes L5 is reviewed, recomputed and calibrated whatever becomes of the others: its requests are
-  made and sent at once.
+- What is asked about a candidate that passes L5 does not depend on what becomes of the others: its requests are made
+  and sent at once.
 - A solver group is certain as soon as no candidate that may still be admitted can win its draw (`certain_draws`). Such
   groups wait in reserve: they are sent when the policy would otherwise have too little to do.
 
@@ -78,7 +78,7 @@ class Ahead:
             if self._may_enter is not None and self._may_enter.pop(candidate.id, None) is not None:
                 self._draw()
         elif not self._run.stop.is_set():
-            self._prepare(candidate)
+            self._prepare(candidate, report)
 
     def proposed(self, candidates: Sequence[Candidate]) -> None:
         """Hear that the step has no more candidates than these: from now on draws may be certain."""
@@ -94,14 +94,14 @@ class Ahead:
 
     # ------------------------------------------------------------------ what the stages take over
 
-    def cases(self, finalists: Sequence[Candidate]) -> list[Case]:
+    def cases(self, finalists: Sequence[tuple[Candidate, ValidationReport]]) -> list[Case]:
         """Return what was made ready of these candidates, and what is asked about each; prepare the others now."""
-        for candidate in finalists:
-            self._prepare(candidate)
+        for candidate, report in finalists:
+            self._prepare(candidate, report)
         while self._preparing:
             self._conversation.until([self._cases[candidate_id] for candidate_id in self._preparing])
             self.take_up()
-        return [self._cases[candidate.id].result() for candidate in finalists]
+        return [self._cases[candidate.id].result() for candidate, _ in finalists]
 
     def instances(self, draws: Sequence[Draw]) -> tuple[dict[int, Instance], set[int]]:
         """Return the instances made early, and the indices of all draws for which that was tried."""
@@ -129,9 +129,9 @@ class Ahead:
             )
         return bool(self._preparing or self._making)
 
-    def _prepare(self, candidate: Candidate) -> None:
+    def _prepare(self, candidate: Candidate, report: ValidationReport) -> None:
         if candidate.id not in self._cases:
-            self._cases[candidate.id] = self._threads.submit(prepare_case, self._run, self._step, candidate)
+            self._cases[candidate.id] = self._threads.submit(prepare_case, self._run, self._step, candidate, report)
             self._preparing.add(candidate.id)
 
     def _draw(self) -> None:

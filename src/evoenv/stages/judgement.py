@@ -28,11 +28,13 @@ from evoenv.records import (
     Review,
     Sample,
     Score,
+    ValidationReport,
     derive_seed,
     environment_id,
 )
 from evoenv.stages.context import Run
 from evoenv.stages.cores import on_all_cores
+from evoenv.stages.measuring import already_known
 from evoenv.stages.recomputing import Recomputing, prepare_recomputing, program_of, recompute
 from evoenv.stages.reviewing import fitting_review, review_instances, review_probes
 from evoenv.stages.sampling import ask, prompt_tokens
@@ -62,6 +64,8 @@ class Case:
     calibration: tuple[Instance | None, ...]
     level: int
     recomputing: Recomputing | None = None
+    known: bool = False
+    """Refused by the novelty gate whatever is said of it, and so not reviewed (`novelty.first`)."""
 
 
 def judge(run: Run, step: int, proposed: Proposed) -> Judged:
@@ -69,14 +73,14 @@ def judge(run: Run, step: int, proposed: Proposed) -> Judged:
     run.begin(step, "reviewed")
     if not run.store.stage_done(step, "calibrated"):
         began = time.perf_counter()
-        cases = _cases(run, step, proposed.finalists)
+        cases = _cases(run, step, proposed)
         asked = [item for case in cases for item in case_requests(run, case)]
         said = {(sample.request_id, sample.index): sample for sample in ask(run, step, "reviewed", asked)}
         if run.conversation is not None:  # what follows up to the solver's groups asks for nothing
             run.conversation.release()
         if not run.store.stage_done(step, "reviewed"):
             began_running = time.perf_counter()
-            recomputations = _recomputations(run, cases, said)
+            recomputations = _recomputations(run, [case for case in cases if not case.known], said)
             running = {"time/recompute": time.perf_counter() - began_running} if recomputations else {}
             with run.store.stage(step, "reviewed"):
                 run.store.add_reviews(step, {str(case.id): _reviews(case, said) for case in cases})
@@ -99,10 +103,11 @@ def judge(run: Run, step: int, proposed: Proposed) -> Judged:
     )
 
 
-def _cases(run: Run, step: int, finalists: Sequence[Candidate]) -> list[Case]:
+def _cases(run: Run, step: int, proposed: Proposed) -> list[Case]:
+    finalists = [(candidate, proposed.reports[candidate.id]) for candidate in proposed.finalists]
     if run.ahead is not None:
         return run.ahead.cases(finalists)
-    return list(on_all_cores(run, "judge", lambda candidate: prepare_case(run, step, candidate), finalists))
+    return list(on_all_cores(run, "judge", lambda finalist: prepare_case(run, step, *finalist), finalists))
 
 
 def case_requests(run: Run, case: Case) -> list[RequestRecord]:
@@ -110,19 +115,21 @@ def case_requests(run: Run, case: Case) -> list[RequestRecord]:
     return [*_review_request(run, case), *_recompute_request(run, case), *_calibration_requests(run, case)]
 
 
-def prepare_case(run: Run, step: int, candidate: Candidate) -> Case:
+def prepare_case(run: Run, step: int, candidate: Candidate, report: ValidationReport) -> Case:
     """Draw fresh instances and probe the scorer, all in the candidate's own worker."""
     assert candidate.source is not None, "a candidate without source cannot have reached L5"
     source_id = environment_id(candidate.source)
     level = starting_level(run.config.solver)
-    count = run.config.calibration.instances if run.config.calibration.enabled else 0
+    known = run.config.novelty.first and already_known(run, candidate, report.prompt_template)
+    calibrates = run.config.calibration.enabled and (run.training or not known)
+    count = run.config.calibration.instances if calibrates else 0
     seeds = calibration_seeds(run.seed, source_id, step, count)
     with run.workers.worker(candidate.source) as worker:
         drawn = worker.instances(seeds, level) if seeds else ()
         calibration = tuple(instance if fits_solver(run, instance) else None for instance in drawn)
         instances: tuple[Instance, ...] = ()
         probes: tuple[ScoredAnswer, ...] = ()
-        if run.config.review.reads:
+        if run.config.review.reads and not known:
             review_seeds = (
                 derive_seed(run.seed, source_id, "review", step, 0),
                 derive_seed(run.seed, source_id, "review", step, 1),
@@ -130,19 +137,20 @@ def prepare_case(run: Run, step: int, candidate: Candidate) -> Case:
             instances = review_instances(worker, review_seeds, level)
             probes = review_probes(run.sandbox, candidate.source, worker, instances)
         recomputing = None
-        if run.config.review.recomputes:
+        if run.config.review.recomputes and not known:
             recomputing = prepare_recomputing(
                 worker, source_id, sorted({0, level}), run.config.review.program_instances,
                 run.config.review.program_gets, run.seed, step,
             )  # fmt: skip
     return Case(
-        CandidateId.parse(candidate.id), candidate.source, instances, probes, seeds, calibration, level, recomputing
-    )
+        CandidateId.parse(candidate.id), candidate.source, instances, probes, seeds, calibration, level, recomputing,
+        known,
+    )  # fmt: skip
 
 
 def _review_request(run: Run, case: Case) -> list[RequestRecord]:
     config = run.config.review
-    messages = _fitting_review(run, case) if config.reads else None
+    messages = _fitting_review(run, case) if config.reads and not case.known else None
     if messages is None:
         return []
     request = Request(

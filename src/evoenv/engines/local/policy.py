@@ -12,6 +12,7 @@ from evoenv.config import ModelConfig, TrainingConfig
 from evoenv.engines.checkpoints import CheckpointFolder
 from evoenv.engines.local.decode import MAX_ROWS, CohortDecoder, Decoder, DecodeStats, rows_at_once
 from evoenv.engines.local.draft import TextRules
+from evoenv.engines.local.packed import pack_frozen
 from evoenv.engines.local.plain import PlainDecoder
 from evoenv.engines.local.prompts import EncodedPrompt, check_fits, encode_prompt
 from evoenv.engines.local.sampling import LocalSampling
@@ -108,6 +109,8 @@ class LocalPolicy(Policy):
 
             learner = Trainer(model, tokenizer, training, device=device, seed=seed)
         weights = sum(weight.numel() for weight in model.parameters())
+        if config.packed:
+            pack_frozen(model, trained=learner is not None)
         return cls(
             model,
             tokenizer,
