@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from training_support import VOCABULARY, random_groups, with_rollout
+from training_support import VOCABULARY, alike_groups, random_groups, with_rollout
 
 from evoenv.config import TrainingConfig
 from evoenv.errors import PolicyError
@@ -25,22 +25,41 @@ def test_layout_by_hand() -> None:
     assert layout.ids == [7, 8, 1, 2] * 2
     assert layout.positions == [0, 1, 2, 3] * 2
     assert layout.predicts == [1, 2, 3, 1, 5, 6, 7, 5]
-    assert [(span.start, span.prompt, span.responses) for span in layout.spans] == [
+    assert [(span.start, span.shared, span.rests) for span in layout.spans] == [
         (0, 2, ((2, 2), (4, 0))),
         (4, 2, ((6, 2), (8, 0))),
     ]
 
 
+def test_what_responses_begin_with_and_equal_responses_are_laid_out_once() -> None:
+    group = random_groups(0, roles=["solver"], size=4)[0]
+    samples = tuple(
+        with_rollout(sample, prompt_ids=(7, 8), token_ids=ids, logprobs=(0.0,) * len(ids))
+        for sample, ids in zip(group.samples, [(1, 2, 3, 4), (1, 2, 5), (1, 2, 3, 4), (1, 2, 6, 6, 6)], strict=True)
+    )
+    rows = build_rows([dataclasses.replace(group, samples=samples)], TrainingConfig())
+    (bundle,) = bundle_rows(rows, 100, share_prompts=True)
+    layout = lay_out([bundle])
+    # by length: 1 2 6 6 [6]; 1 2 3 [4], twice; 1 2 [5]
+    assert [list(row.response_ids) for row in layout.rows] == [[1, 2, 6, 6, 6], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 5]]
+    assert layout.ids == [7, 8, 1, 2, 6, 6, 3]
+    assert layout.positions == [0, 1, 2, 3, 4, 5, 4]
+    assert layout.predicts == [1, 2, 3, 4, 5, 1, 2, 3, 6, 1, 2, 3, 6, 1, 2, 3]
+    assert [(span.start, span.shared, span.rests) for span in layout.spans] == [(0, 4, ((4, 2), (6, 1), (7, 0)))]
+    assert bundle.tokens == len(layout.ids)
+
+
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 1000), budget=st.integers(1, 300), share=st.booleans())
 def test_packs_hold_every_row_once_within_the_budget(seed: int, budget: int, share: bool) -> None:
-    rows = build_rows(random_groups(seed), TrainingConfig())
+    rows = build_rows([*random_groups(seed), *alike_groups(seed)], TrainingConfig())
     packs = pack_bundles(bundle_rows(rows, budget, share_prompts=share, checkpointing=False), budget)
     packed = [row for pack in packs for bundle in pack for row in bundle.rows]
     assert sorted(map(id, packed)) == sorted(map(id, rows))
     longest = max(len(row.prompt_ids) + row.fed_tokens for row in rows)
     for pack in packs:
         assert sum(bundle.tokens for bundle in pack) <= max(budget, longest)
+        assert sum(bundle.tokens for bundle in pack) == len(lay_out(pack).ids)
         assert all(row.prompt_ids == bundle.prompt_ids for bundle in pack for row in bundle.rows)
 
 
@@ -54,7 +73,7 @@ def test_a_group_under_a_large_budget_has_its_prompt_once() -> None:
 def test_a_group_behind_a_long_prompt_is_checkpointed_whole_rather_than_repeated() -> None:
     group = random_groups(0, roles=["solver"], size=8)[0]
     samples = tuple(
-        with_rollout(sample, prompt_ids=(1,) * 300, token_ids=(2,) * 101, logprobs=(0.0,) * 101)
+        with_rollout(sample, prompt_ids=(1,) * 300, token_ids=(sample.index, *(2,) * 100), logprobs=(0.0,) * 101)
         for sample in group.samples
     )
     rows = build_rows([dataclasses.replace(group, samples=samples)], TrainingConfig())

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 import torch
-from training_support import learn, plain_logprobs, random_groups, slow_loss, tiny_model, with_rollout
+from training_support import alike_groups, learn, plain_logprobs, random_groups, slow_loss, tiny_model, with_rollout
 from transformers import Gemma2Config, Gemma2ForCausalLM, MistralConfig, MistralForCausalLM
 
 from evoenv.assembly import training_of
@@ -51,7 +51,7 @@ def weights_of(trainer: Trainer) -> torch.Tensor:
 )
 def test_gradient_is_the_same_however_the_work_is_cut(kind: str, rank: int) -> None:
     """Against whole-sequence autograd through the plain model, for every way of cutting."""
-    groups = random_groups(0)
+    groups = [*random_groups(0), *alike_groups(2)]
     config = change(CONFIG, lora_rank=rank)
     trainer = Trainer(tiny_model(kind), None, config)
     learn(trainer, random_groups(1))  # move away from the reference, or KL has no gradient

@@ -70,6 +70,22 @@ def random_groups(
     return groups
 
 
+def alike_groups(seed: int) -> list[Group]:
+    """Groups of six whose responses begin alike: two are equal, one is all that they share, one stops right there."""
+    groups = []
+    for group in random_groups(seed, size=6):
+        first, *others = group.samples
+        assert first.rollout is not None
+        start, tokens = [5, 9, 2], list(first.rollout.token_ids)
+        texts = [start + tokens, start + tokens, start, [*start, 7], [*start, 7, *tokens], [*start, 8, 8]]
+        samples = tuple(
+            with_rollout(sample, prompt_ids=first.rollout.prompt_ids, token_ids=text, logprobs=[-4.0] * len(text))
+            for sample, text in zip((first, *others), texts, strict=True)
+        )
+        groups.append(dataclasses.replace(group, samples=samples))
+    return groups
+
+
 def learn(trainer: Trainer, groups: Sequence[Group]) -> dict[str, float]:
     """Make one update on groups, as the loop does it; return the metrics of both halves."""
     batch = build_batch(groups, trainer.config, update=trainer.step)

@@ -1,9 +1,9 @@
 """Attention over packed rows, plugged into transformers' attention interface.
 
-A packed row holds several prompts, each followed by its responses (`batching.Layout`). A prompt attends to
-itself; a response to its prompt and to itself; nothing else is computed, so there is neither padding nor a square
-mask over the row. Every architecture that calls its attention through the interface can use it; `logprobs.Scorer`
-checks on the model at hand that it really gives the plain model's numbers.
+A packed row holds several prompts, each followed by its responses (`batching.Layout`). What the responses of a prompt
+share attends to itself; the rest of each to that and to itself; nothing else is computed, so there is neither padding
+nor a square mask over the row. Every architecture that calls its attention through the interface can use it;
+`logprobs.Scorer` checks on the model at hand that it really gives the plain model's numbers.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def packed_attention(
         query, key, value = query.float(), key.float(), value.float()
     # One split for each of the three: the backward pass of a split is one concatenation; slices would each fill a
     # gradient as long as the row.
-    sizes = [size for span in row.spans for size in (span.prompt, *(length for _, length in span.responses))]
+    sizes = [size for span in row.spans for size in (span.shared, *(length for _, length in span.rests))]
     pieces = zip(*(torch.split(whole, sizes, dim=2) for whole in (query, key, value)), strict=True)
     outputs: list[Tensor] = []
 
@@ -108,12 +108,12 @@ def packed_attention(
             outputs.append(_attend_block(row, *block, sliding_window, scaling).transpose(1, 2))
 
     for span in row.spans:
-        q, prompt_k, prompt_v = next(pieces)
-        attend(q, prompt_k, prompt_v)
-        for _ in span.responses:
+        q, shared_k, shared_v = next(pieces)
+        attend(q, shared_k, shared_v)
+        for _ in span.rests:
             q, k, v = next(pieces)
             if q.shape[2]:
-                attend(q, torch.cat((prompt_k, k), dim=2), torch.cat((prompt_v, v), dim=2))
+                attend(q, torch.cat((shared_k, k), dim=2), torch.cat((shared_v, v), dim=2))
     return torch.cat(outputs, dim=1).to(given), None
 
 

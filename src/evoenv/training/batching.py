@@ -3,10 +3,11 @@
 Nothing here changes what is computed. The weights of all tokens are known before the first micro-batch
 (`objective.response_weights`), so the gradient is the same sum however it is cut.
 
-A `Bundle` is one prompt with some of its responses. Laid out for the model it is `prompt, response 1, response 2, …`
-with every response at the positions that follow the prompt: the attention lets a response see the prompt and
-itself only, so the prompt is computed once for the group instead of once per response. The last token of a response
-predicts nothing that is trained on, so it is not fed to the model at all.
+A `Bundle` is one prompt with some of its responses. Laid out for the model it is `start, rest 1, rest 2, …`: the start
+is the prompt and what all responses begin with, a rest is what a response goes on with, at the positions that follow
+the start. The attention lets a rest see the start and itself only, so the start is computed once for the group instead
+of once per response, and responses that are equal to the last token are computed once as well. The last token of a
+response predicts nothing that is trained on, so it is not fed to the model at all.
 """
 
 from __future__ import annotations
@@ -45,7 +46,25 @@ class Bundle:
 
     @property
     def tokens(self) -> int:
-        return len(self.prompt_ids) + sum(row.fed_tokens for row in self.rows)
+        """Count what is computed."""
+        shared = shared_start(self.rows)
+        return len(self.prompt_ids) + shared + sum(same[0].fed_tokens - shared for same in equal_responses(self.rows))
+
+
+def shared_start(rows: Sequence[Row]) -> int:
+    """Return how many tokens all responses begin with that are fed to the model in each of them."""
+    responses = [row.response_ids for row in rows]
+    first, last = min(responses), max(responses)  # any two in between have at least as much in common
+    most = min(row.fed_tokens for row in rows)
+    return next((place for place in range(most) if first[place] != last[place]), most)
+
+
+def equal_responses(rows: Iterable[Row]) -> list[list[Row]]:
+    """Put rows with the same response together, in the order in which each comes first."""
+    by_response: dict[bytes, list[Row]] = {}
+    for row in rows:
+        by_response.setdefault(row.response_ids.tobytes(), []).append(row)
+    return list(by_response.values())
 
 
 def bundle_rows(rows: Iterable[Row], budget: int, *, share_prompts: bool, checkpointing: bool = True) -> list[Bundle]:
@@ -69,11 +88,15 @@ def bundle_rows(rows: Iterable[Row], budget: int, *, share_prompts: bool, checkp
 
     chosen: list[Bundle] = []
     for members in by_prompt.values():
-        prompt = members[0].prompt_ids
-        sizes = [row.fed_tokens for row in members]
+        prompt, shared = members[0].prompt_ids, shared_start(members)
+        responses = equal_responses(members)
+        sizes = [same[0].fed_tokens - shared for same in responses]
         rooms = (budget, budget * CHECKPOINT_ROOM) if checkpointing else (budget,)
         plans = [
-            [Bundle(prompt, tuple(part)) for part in first_fit(members, sizes, max(room - len(prompt), *sizes, 0))]
+            [
+                Bundle(prompt, tuple(row for same in part for row in same))
+                for part in first_fit(responses, sizes, max(room - len(prompt) - shared, *sizes, 0))
+            ]
             for room in rooms
         ]
         chosen += min(plans, key=cost)
@@ -120,11 +143,11 @@ def first_fit(items: Sequence[T], sizes: Sequence[int], room: int) -> list[list[
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where one bundle stands in a packed row: the prompt's start and length, then (start, length) per response."""
+    """Where a bundle stands in a packed row: its start, the length of what all share, (start, length) of each rest."""
 
     start: int
-    prompt: int
-    responses: tuple[tuple[int, int], ...]
+    shared: int
+    rests: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,17 +170,20 @@ def lay_out(bundles: Sequence[Bundle]) -> Layout:
     rows: list[Row] = []
     predicts: list[int] = []
     for bundle in bundles:
-        start, prompt = len(ids), len(bundle.prompt_ids)
+        start, prompt, common = len(ids), len(bundle.prompt_ids), shared_start(bundle.rows)
+        shared = prompt + common
         ids += bundle.prompt_ids
-        positions += range(prompt)
-        responses = []
-        for row in bundle.rows:
-            first = len(ids)
-            ids += row.response_ids[:-1]
-            positions += range(prompt, prompt + row.fed_tokens)
-            predicts.append(start + prompt - 1)
-            predicts += range(first, first + row.fed_tokens)
-            responses.append((first, row.fed_tokens))
-            rows.append(row)
-        spans.append(Span(start, prompt, tuple(responses)))
+        ids += bundle.rows[0].response_ids[:common]
+        positions += range(shared)
+        rests = []
+        for same in equal_responses(bundle.rows):
+            first, rest = len(ids), same[0].fed_tokens - common
+            ids += same[0].response_ids[common:-1]
+            positions += range(shared, shared + rest)
+            rests.append((first, rest))
+            for row in same:
+                predicts += range(start + prompt - 1, start + shared)
+                predicts += range(first, first + rest)
+                rows.append(row)
+        spans.append(Span(start, shared, tuple(rests)))
     return Layout(ids, positions, tuple(spans), tuple(rows), predicts)
