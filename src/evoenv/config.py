@@ -224,7 +224,8 @@ class TrainingConfig(Section, frozen=True):
     """Tokens whose activations are held at once while training; longer texts are checkpointed. Bounds memory (about
     2 MB a token for SmolLM2-135M), never changes the gradient."""
     share_prompts: bool = True
-    """Compute a group's prompt once, if the architecture allows it; never changes the gradient."""
+    """Compute a group's prompt, what its responses begin with in common, and equal responses once, if the architecture
+    allows it; never changes the gradient."""
     gradient_checkpointing: bool = False
     """Recompute activations in every backward pass, not only in those over `micro_batch_tokens`."""
     lora_rank: int = 0

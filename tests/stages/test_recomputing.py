@@ -143,7 +143,19 @@ def test_values_become_plain() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(3, "3"), ("  a b ", "a b"), ([1, 2], "1 2"), (True, "True"), (None, None), ({}, None), ("", None), ([], None)],
+    [
+        (3, "3"),
+        ("  a b ", "a b"),
+        ([1, 2], "1 2"),
+        (True, "True"),
+        (None, None),
+        ({}, None),
+        ("", None),
+        ([], None),
+        ("<answer> 12 </answer>", "12"),
+        ("It is <answer>7</answer>.", "7"),
+        ("<answer></answer>", "<answer></answer>"),
+    ],
 )
 def test_what_a_program_returns_as_an_answer(value: Any, text: str | None) -> None:
     assert answer_text(value) == text

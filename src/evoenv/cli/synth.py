@@ -39,8 +39,9 @@ FLAGS = {
 
 ON_THIS_MACHINE = "laptop"
 """The preset below a synthesis whose author is a model in this process: the paper's limits are for servers."""
-GROUPED = {"generator": {"prompts": 8, "candidates_per_prompt": 8}}
-"""Its batches: a group shares its prompt, and the next prompts may show what was admitted."""
+GROUPED = {"generator": {"prompts": 8, "candidates_per_prompt": 8}, "solver": {"max_tokens": 256}}
+"""Its batches: a group shares its prompt, and the next prompts may show what was admitted. Its author may be larger
+than the preset's model, and such a one writes down how it comes to an answer."""
 
 AMOUNTS = (
     "candidates", "repairs", "token_budget", "money_budget", "input_price", "output_price", "solver_input_price",

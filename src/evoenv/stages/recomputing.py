@@ -13,6 +13,7 @@ from typing import Any
 from evoenv.admission.calibration import FULLY_RIGHT
 from evoenv.admission.recomputation import FreshInstance, Recomputed, recomputation_of
 from evoenv.config import ReviewConfig
+from evoenv.environment.answers import extract_answer
 from evoenv.evaluation.programs import ProgramGrader, extract_program
 from evoenv.ports import Policy
 from evoenv.prompts.recompute import (
@@ -161,14 +162,17 @@ def recompute_source(
 
 
 def answer_text(value: Any) -> str | None:
-    """Return what a program returned as the text of an answer; None for nothing and for what is no answer."""
+    """Return what a program returned as the text of an answer; None for nothing and for what is no answer.
+
+    Asked for what stands between the tags, small models often return it with them: they are taken off.
+    """
     if isinstance(value, list) and value and all(isinstance(item, str | int | float) for item in value):
         value = " ".join(map(str, value))
     if isinstance(value, bool | int | float):
         value = str(value)
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_ANSWER:
         return None
-    return value.strip()
+    return extract_answer(value) or value.strip()
 
 
 def _asked(instance: Instance) -> FreshInstance:
