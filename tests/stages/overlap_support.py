@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from loop_support import SOURCES, configuration, environment, open_run
 from loop_support import respond as respond_by_rule
@@ -44,13 +45,14 @@ def respond(request: Request, index: int) -> str:
     return "I have no idea." if source is None else f"Here it is.\n```python\n{source.strip()}\n```\n"
 
 
-def overlap_config(overlap: str, draw_rule: str = "lot", steps: int = STEPS) -> Config:
+def overlap_config(overlap: str, draw_rule: str = "lot", steps: int = STEPS, **sections: dict[str, Any]) -> Config:
     return configuration(
         run={"steps": steps},
         generator={"prompts": 2, "candidates_per_prompt": 3},
         solver={"prompts": 8, "responses_per_prompt": 2, "draw_rule": draw_rule},
         calibration={"instances": 2},
         engine={"overlap": overlap},
+        **sections,
     )
 
 

@@ -10,7 +10,7 @@ from evoenv.evolve import evolve
 from evoenv.models.embedder import HashingEmbedder
 from evoenv.prompts.generator import form_shown
 from evoenv.records import environment_id
-from evoenv.run import create, prepare, reopen
+from evoenv.run import advance, create, prepare, reopen
 from evoenv.stages.synthesis import generator_requests
 from evoenv.store.store import Store
 
@@ -135,6 +135,18 @@ def test_with_novelty_first_nobody_is_asked_to_review_what_the_gate_refuses(tmp_
     reviewed = {name for step in (1, 2) for name, reviews in two_steps[0].store.reviews(step).items() if reviews}
     spared = {name for step in (1, 2) for name, reviews in run.store.reviews(step).items() if reviews}
     assert spared == reviewed - gated
+    run.store.close()
+
+
+def test_in_synthesis_novelty_first_spares_the_calibration_too(tmp_path, sandbox):
+    run, policy = open_run(tmp_path / "run", sandbox, configuration(novelty={"first": True}), training=False)
+    advance(run, 1)
+    assert {name: (layer, fate) for name, (layer, _, fate) in fates(run, 1).items()} == {
+        name: (layer, fate) for name, (layer, _, fate) in FIRST.items()
+    }
+    about = [request.id for request in policy.requests if "g001.c03" in request.id]
+    assert about == []  # the first original again
+    assert "s00001.g001.c03" not in run.store.calibrations(1)
     run.store.close()
 
 

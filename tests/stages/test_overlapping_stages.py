@@ -51,6 +51,15 @@ def test_draws_by_position_overlap_as_far_as_they_can_and_leave_the_same_store(t
     assert contents(tmp_path / "on") == contents(tmp_path / "off")
 
 
+def test_what_the_gate_refuses_is_not_reviewed_early_either(tmp_path, sandbox, one_after_the_other):
+    for overlap in ("off", "on"):
+        finish(tmp_path / overlap, sandbox, config=overlap_config(overlap, novelty={"first": True}))
+    assert contents(tmp_path / "on") == contents(tmp_path / "off")
+    reviews = next(query for query in contents(tmp_path / "on") if "FROM reviews" in query)
+    # `fresh` is admitted in the first step and written again in the second
+    assert len(contents(one_after_the_other)[reviews]) - len(contents(tmp_path / "on")[reviews]) == 3
+
+
 def test_a_candidate_is_reviewed_while_another_is_still_being_written(tmp_path, sandbox, one_after_the_other):
     def held(policy, request, index):
         return (request.id, index) == ("s00001.g001", 2) and not any(
