@@ -134,6 +134,9 @@ def test_what_was_not_asked_about_is_refused_by_the_gate_and_by_nothing_else():
     assert decided[0].reward == pytest.approx(1.0 + 0.2 * GAMMA)  # as at the target: nothing is known of its difficulty
     with pytest.raises(ValueError, match="has no pass rate"):
         decide_admissions(batch[:1], GAMMA, CONFIG)
+    # measured alone it was beyond the gate, and so not calibrated; measured with its batch it is just below
+    (near,) = decide_admissions([evaluated("near", (0.79, 0.6131, 0), review=False, pass_rate=None)], GAMMA, config)
+    assert (near.reason, near.admitted) == ("gate", False)
 
 
 def test_the_asymmetry_is_asked_for_only_if_the_configuration_says_so():

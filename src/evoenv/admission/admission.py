@@ -82,9 +82,7 @@ def _reward(item: Evaluated, gamma: float, config: Config) -> float:
 
 def _pass_rate(item: Evaluated, config: Config) -> float | None:
     """Return â; of one that was not calibrated the target: nothing is known against its difficulty."""
-    if item.layer == FULL_LAYER and (
-        not config.calibration.enabled or (item.pass_rate is None and _unasked(item, config))
-    ):
+    if item.layer == FULL_LAYER and (not config.calibration.enabled or _uncalibrated(item, config)):
         return config.calibration.target
     return item.pass_rate
 
@@ -118,7 +116,16 @@ def _gated(item: Evaluated, config: Config) -> bool:
 
 def _unasked(item: Evaluated, config: Config) -> bool:
     """Return whether nobody was asked about the candidate, because the gate refuses it."""
-    return config.novelty.first and _gated(item, config)
+    return config.novelty.first and (_gated(item, config) or _uncalibrated(item, config))
+
+
+def _uncalibrated(item: Evaluated, config: Config) -> bool:
+    """Return whether the gate spared the candidate its calibration.
+
+    It was measured alone then. Measured with its batch, the last bits of its similarity may be others, and on the other
+    side of the gate: what was not asked counts, not what would be asked now.
+    """
+    return config.novelty.first and config.calibration.enabled and item.pass_rate is None
 
 
 def _similarity_now(measured: Measured, admitted: Sequence[Evaluated], mix: float) -> float:
