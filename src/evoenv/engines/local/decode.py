@@ -5,10 +5,10 @@
          └────────── preempted, if memory runs out ──┘
 
 A *unit* is a context with the drafts that continue it. Rows are refilled when a quarter of them is free, so that
-cohorts stay large. Memory is bounded by `budget` cache tokens: rows are admitted with room for an answer of usual
-length, grow when theirs is longer, and if that does not fit, the youngest cohort goes back to the queue with what
-it has written, to be computed again later. Drafts may be added while others are decoded; they queue behind them. The
-result does not depend on any of this.
+cohorts stay large. Drafts of a prompt that have written the same so far are one row. Memory is bounded by `budget`
+cache tokens: rows are admitted with room for an answer of usual length, grow when theirs is longer, and if that does
+not fit, the youngest cohort goes back to the queue with what it has written, to be computed again later. Drafts may be
+added while others are decoded; they queue behind them. The result does not depend on any of this.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class CohortDecoder:
 
     def admissions(self, pending: deque[Unit], cohorts: Sequence[Cohort]) -> Iterator[list[Unit]]:
         """Yield sets of units to prefill together now, taken off `pending`."""
-        free = self.max_rows - self._rows(cohorts)
+        free = self.max_rows - self._drafts(cohorts)
         waiting = sum(len(unit.drafts) for unit in pending)
         if cohorts and free < min(self.max_rows // 4, waiting):
             return
@@ -183,7 +183,7 @@ class CohortDecoder:
         position = 0
         while position < len(cohorts):
             cohort = cohorts[position]
-            while sum(other.tokens for other in cohorts) + cohort.growth() > self.budget and self._rows(cohorts) > 1:
+            while sum(other.tokens for other in cohorts) + cohort.growth() > self.budget and self._drafts(cohorts) > 1:
                 self._preempt(pending, cohorts)
                 if position >= len(cohorts):
                     break
@@ -194,17 +194,23 @@ class CohortDecoder:
         return self.stats.preemptions > before
 
     @staticmethod
-    def _rows(cohorts: Sequence[Cohort]) -> int:
-        return sum(cohort.rows for cohort in cohorts)
+    def _drafts(cohorts: Sequence[Cohort]) -> int:
+        return sum(cohort.drafts for cohort in cohorts)
 
     def _preempt(self, pending: deque[Unit], cohorts: list[Cohort]) -> None:
+        """Send the youngest cohort back to the queue, or half of the only one: of its rows, or its one row's drafts."""
         youngest = cohorts[-1]
-        keep = 0 if len(cohorts) > 1 else youngest.rows // 2
-        for draft in youngest.drafts[keep:]:
-            pending.appendleft(Unit(draft.context, [draft]))
-            self.stats.preemptions += 1
-        if keep:
-            youngest.remove(range(keep, youngest.rows))
+        kept: list[list[Draft]] = []
+        if len(cohorts) == 1:
+            only = youngest.members[0]
+            kept = youngest.members[: youngest.rows // 2] or [only[: len(only) // 2]]
+        staying = {id(draft) for drafts in kept for draft in drafts}
+        for drafts in youngest.members:
+            if leaving := [draft for draft in drafts if id(draft) not in staying]:
+                pending.appendleft(Unit(leaving[0].context, leaving))
+                self.stats.preemptions += len(leaving)
+        if kept:
+            youngest.regroup([kept[row : row + 1] for row in range(youngest.rows)])
         else:
             cohorts.pop()
 
@@ -233,15 +239,13 @@ class CohortDecoder:
         last = logits[torch.arange(len(units), device=self._device), torch.tensor(columns, device=self._device)]
         self.stats.prefill_tokens += ids.numel()
 
-        drafts = [draft for unit in units for draft in unit.drafts]
-        owners = [number for number, unit in enumerate(units) for _ in unit.drafts]
-        done = self._draw(last[torch.tensor(owners, device=self._device)], drafts)
-        live = [row for row, draft in enumerate(drafts) if draft.finish_reason is None]
-        if not live:
+        done, parts = draw_tokens(last, [unit.drafts for unit in units])
+        members = [drafts for own in parts for drafts in own]
+        if not members:
             return None, done
+        owners = [number for number, own in enumerate(parts) for _ in own]
         prefix = [(layer.keys, layer.values) for layer in cache.layers]
-        cohort = Cohort(prefix, lengths, [drafts[row] for row in live], [owners[row] for row in live], room)
-        return cohort, done
+        return Cohort(prefix, lengths, members, owners, room), done
 
     def _prefill_shared(self, units: Sequence[Unit], cache: Any) -> int:
         """Compute what all contexts begin with only once; return its length, 0 if that would save little."""
@@ -262,24 +266,28 @@ class CohortDecoder:
     @torch.inference_mode()
     def step(self, cohorts: Sequence[Cohort]) -> list[Draft]:
         """Sample one token for every live row; return the drafts that are finished."""
-        drafts = [draft for cohort in cohorts for draft in cohort.drafts]
+        members = [drafts for cohort in cohorts for drafts in cohort.members]
         cache = CohortCache(cohorts)
         with decoding(self._config, cache):
             logits = self._forward(
-                input_ids=torch.tensor([[draft.tokens[-1]] for draft in drafts], device=self._device),
+                input_ids=torch.tensor([[drafts[0].tokens[-1]] for drafts in members], device=self._device),
                 past_key_values=cache,
                 position_ids=torch.tensor(
                     [[position] for cohort in cohorts for position in cohort.positions()], device=self._device
                 ),
             )
         self.stats.steps += 1
-        self.stats.decode_rows += len(drafts)
-        done = self._draw(logits[:, -1], drafts)
+        self.stats.decode_rows += len(members)
+        done, parts = draw_tokens(logits[:, -1], members)
+        begin = 0
         for cohort in cohorts:
+            own = parts[begin : begin + cohort.rows]
+            begin += cohort.rows
             cohort.length += 1
-            gone = [row for row, draft in enumerate(cohort.drafts) if draft.finish_reason is not None]
-            if gone:
-                cohort.remove(gone)
+            if any(len(row) != 1 for row in own):
+                cohort.regroup(own)
+            else:
+                cohort.members = [row[0] for row in own]
         return done
 
     def _forward(self, **inputs: Any) -> Tensor:
@@ -288,17 +296,29 @@ class CohortDecoder:
         output: Tensor = self.model(use_cache=True, return_dict=True, **inputs).logits
         return output
 
-    @staticmethod
-    def _draw(logits: Tensor, drafts: Sequence[Draft]) -> list[Draft]:
-        """Sample one token for each draft; return the drafts that are finished."""
-        tokens, logprobs = draw(
-            logits,
-            torch.tensor([draft.request.temperature for draft in drafts], dtype=torch.float64),
-            torch.tensor([draft.request.top_p for draft in drafts], dtype=torch.float64),
-            torch.tensor([draft.uniform() for draft in drafts], dtype=torch.float64),
-        )
-        pairs = zip(drafts, tokens.tolist(), logprobs.tolist(), strict=True)
-        return [draft for draft, token, logprob in pairs if draft.accept(token, logprob)]
+
+def draw_tokens(logits: Tensor, members: Sequence[Sequence[Draft]]) -> tuple[list[Draft], list[list[list[Draft]]]]:
+    """Sample one token for each draft of each row.
+
+    Return the drafts that are finished, and for each row those that go on, together if they drew the same token.
+    """
+    drafts = [draft for row in members for draft in row]
+    owners = [number for number, row in enumerate(members) for _ in row]
+    tokens, logprobs = draw(
+        logits,
+        torch.tensor([row[0].request.temperature for row in members], dtype=torch.float64),
+        torch.tensor([row[0].request.top_p for row in members], dtype=torch.float64),
+        torch.tensor([draft.uniform() for draft in drafts], dtype=torch.float64),
+        torch.tensor(owners),
+    )
+    finished: list[Draft] = []
+    going: list[dict[int, list[Draft]]] = [{} for _ in members]
+    for draft, owner, token, logprob in zip(drafts, owners, tokens.tolist(), logprobs.tolist(), strict=True):
+        if draft.accept(token, logprob):
+            finished.append(draft)
+        else:
+            going[owner].setdefault(token, []).append(draft)
+    return finished, [list(row.values()) for row in going]
 
 
 class CohortDecoding:

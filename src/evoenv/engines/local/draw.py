@@ -4,7 +4,8 @@
 of an update compares it with the trainer's log-softmax at the same temperature. At temperature 0 the choice is
 greedy, and the log-probability is that of temperature 1.
 
-Each row brings one uniform number; the token is where the cumulated probability passes it. Sums are taken by chunk
+A draw brings a uniform number and the row that it is from; the token is where the cumulated probability passes it. A
+row that is drawn from several times is computed once. Sums are taken by chunk
 and then across chunks in double precision, so that rare tokens of large vocabularies keep their share.
 """
 
@@ -18,10 +19,16 @@ NUCLEUS_CANDIDATES = 1024
 """Most probable tokens looked at first for top-p; a flatter distribution is sorted whole."""
 
 
-def draw(logits: Tensor, temperature: Tensor, top_p: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
-    """Sample a token per row, with its log-probability; `temperature`, `top_p`, `uniform` are float64 on any device."""
+def draw(
+    logits: Tensor, temperature: Tensor, top_p: Tensor, uniform: Tensor, rows: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Sample a token for every number in `uniform`, from the row that `rows` names, with its log-probability.
+
+    One number for each row if `rows` is not given; `temperature` and `top_p` belong to rows. All float64.
+    """
     device = logits.device
     temperature, top_p, uniform = temperature.to(device), top_p.to(device), uniform.to(device)
+    rows = torch.arange(len(logits), device=device) if rows is None else rows.to(device)
     greedy = temperature == 0
     scaled = logits.float()
     divisor = torch.where(greedy, 1.0, temperature).float()
@@ -33,13 +40,14 @@ def draw(logits: Tensor, temperature: Tensor, top_p: Tensor, uniform: Tensor) ->
     edges = sums.cumsum(-1)
     total = edges[:, -1]  # and not sums.sum(): another order of addition may end beyond the last edge
 
-    tokens = _pick(weight, sums, edges, uniform * total)
-    for row in torch.nonzero((top_p < 1) & ~greedy).flatten().tolist():
-        tokens[row] = _pick_from_nucleus(weight[row], float(total[row]), float(top_p[row]), float(uniform[row]))
+    tokens = _pick(weight, sums, edges, uniform * total[rows], rows)
+    for number in torch.nonzero(((top_p < 1) & ~greedy)[rows]).flatten().tolist():
+        row = int(rows[number])
+        tokens[number] = _pick_from_nucleus(weight[row], float(total[row]), float(top_p[row]), float(uniform[number]))
     if bool(greedy.any()):
-        tokens = torch.where(greedy, scaled.argmax(-1), tokens)
-    chosen = scaled.gather(1, tokens[:, None]).squeeze(1).double()
-    return tokens, chosen - peak.squeeze(1).double() - total.log()
+        tokens = torch.where(greedy[rows], scaled.argmax(-1)[rows], tokens)
+    chosen = scaled[rows, tokens].double()
+    return tokens, chosen - (peak.squeeze(1).double() + total.log())[rows]
 
 
 def _chunk_sums(weight: Tensor) -> Tensor:
@@ -51,13 +59,14 @@ def _chunk_sums(weight: Tensor) -> Tensor:
     return sums.double()
 
 
-def _pick(weight: Tensor, sums: Tensor, edges: Tensor, target: Tensor) -> Tensor:
+def _pick(weight: Tensor, sums: Tensor, edges: Tensor, target: Tensor, rows: Tensor) -> Tensor:
     """Find the first index whose cumulated weight exceeds the target, which is less than the last edge."""
     size = weight.shape[1]
+    sums, edges = sums[rows], edges[rows]
     chunk = torch.searchsorted(edges, target[:, None], right=True).clamp_(max=sums.shape[1] - 1)
     before = (edges - sums).gather(1, chunk)
     index = chunk * CHUNK + torch.arange(CHUNK, device=weight.device)
-    inside = weight.gather(1, index.clamp(max=size - 1)).double().masked_fill_(index >= size, 0.0)
+    inside = weight[rows[:, None], index.clamp(max=size - 1)].double().masked_fill_(index >= size, 0.0)
     # Chunk sums are single precision: a target at the very edge may fall a rounding error beyond the chunk's tokens.
     # It then belongs to the last token that can be drawn, not to the likeliest.
     passed = inside.cumsum(-1) > target[:, None] - before

@@ -7,7 +7,9 @@ facts make its attention cheap:
   them in one product;
 - its drafts all began at the same step, so their own keys and values have equal lengths: no padding, no mask.
 
-Rows that finish leave at once (the last row takes their place), so nothing is computed for them. The model's own
+A row is one text, not one draft: drafts of a prompt that have drawn the same tokens so far share a row, which is
+computed once, and part where they draw different ones. Rows that finish leave at once (the last row takes their place),
+so nothing is computed for them. The model's own
 forward runs over the rows of all cohorts together; only attention and cache are ours, plugged into transformers'
 attention interface, which is what makes this work for any architecture that calls it. `decode` compares both ways
 on the model at hand before it relies on it.
@@ -15,6 +17,7 @@ on the model at hand before it relies on it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -40,23 +43,24 @@ class Cohort:
         self,
         prefix: Sequence[tuple[Tensor, Tensor]],
         prefix_lengths: Sequence[int],
-        drafts: Sequence[Draft],
+        members: Sequence[list[Draft]],
         owners: Sequence[int],
         capacity: int,
     ) -> None:
         self.prefix = list(prefix)
         self.prefix_lengths = list(prefix_lengths)
-        self.drafts = list(drafts)
+        self.members = list(members)
+        """The drafts of each row: of one prompt, with the same tokens so far."""
         self.owners = list(owners)
         """The prompt of each row."""
         self.length = 0
         """Tokens that each row has added to its prompt in the cache."""
         self.capacity = capacity
-        rows = len(self.drafts)
+        room = self.drafts  # all may part
         self.own = [
             (
-                keys.new_empty(rows, keys.shape[1], capacity, keys.shape[3]),
-                values.new_empty(rows, values.shape[1], capacity, values.shape[3]),
+                keys.new_empty(room, keys.shape[1], capacity, keys.shape[3]),
+                values.new_empty(room, values.shape[1], capacity, values.shape[3]),
             )
             for keys, values in self.prefix
         ]
@@ -64,7 +68,11 @@ class Cohort:
 
     @property
     def rows(self) -> int:
-        return len(self.drafts)
+        return len(self.members)
+
+    @property
+    def drafts(self) -> int:
+        return sum(map(len, self.members))
 
     @property
     def tokens(self) -> int:
@@ -95,17 +103,43 @@ class Cohort:
         self._masks: dict[tuple[int, int | None], Tensor] = {}
 
     def remove(self, gone: Sequence[int]) -> None:
-        """Drop rows by index. The last row moves into each gap: one row is copied, not the whole cohort."""
-        for row in sorted(gone, reverse=True):
-            last = len(self.drafts) - 1
-            if row != last:
-                for keys, values in self.own:
-                    keys[row, :, : self.length] = keys[last, :, : self.length]
-                    values[row, :, : self.length] = values[last, :, : self.length]
-                self.drafts[row], self.owners[row] = self.drafts[last], self.owners[last]
-            self.drafts.pop()
-            self.owners.pop()
-        if not self.drafts:
+        """Drop rows by index."""
+        self.regroup([[] if row in gone else [drafts] for row, drafts in enumerate(self.members)])
+
+    def regroup(self, parts: Sequence[Sequence[list[Draft]]]) -> None:
+        """Take what has become of each row: its drafts that go on, by the token that they drew; none if all have ended.
+
+        One part stays where it is; the others get copies of the row, first in the gaps of rows that have ended. The
+        last rows move into the gaps that remain. So no more is copied than has to be.
+        """
+        members = [own[0] if own else None for own in parts]
+        owners = list(self.owners)
+        gaps = deque(row for row, own in enumerate(parts) if not own)
+        copies: list[tuple[int, int]] = []
+        for source, own in enumerate(parts):
+            for drafts in own[1:]:
+                if gaps:
+                    target = gaps.popleft()
+                    members[target], owners[target] = drafts, owners[source]
+                else:
+                    target = len(members)
+                    members.append(drafts)
+                    owners.append(owners[source])
+                copies.append((target, source))
+        while gaps:
+            last = len(members) - 1
+            if gaps[-1] == last:
+                gaps.pop()
+            else:
+                target = gaps.popleft()
+                members[target], owners[target] = members[last], owners[last]
+                copies.append((target, last))
+            members.pop()
+            owners.pop()
+        self._copy(copies)
+        self.members = [drafts for drafts in members if drafts]
+        self.owners = owners
+        if not self.members:
             return
         for prompt in sorted(set(range(len(self.prefix_lengths))) - set(self.owners), reverse=True):
             self._remove_prompt(prompt)
@@ -113,9 +147,19 @@ class Cohort:
         prompts = len(self.prefix_lengths)
         if 2 * prompts <= self.prefix[0][0].shape[0]:
             self.prefix = [(keys[:prompts].clone(), values[:prompts].clone()) for keys, values in self.prefix]
-        if 2 * self.rows <= self.own[0][0].shape[0]:
-            self._reallocate(self.rows, self.capacity)
+        if 2 * self.drafts <= self.own[0][0].shape[0]:
+            self._reallocate(self.capacity)
         self._index()
+
+    def _copy(self, copies: Sequence[tuple[int, int]]) -> None:
+        """Copy rows, given as (to, from); no row is both."""
+        if not copies or not self.length:
+            return
+        device = self.own[0][0].device
+        to, source = (torch.tensor(rows, device=device) for rows in zip(*copies, strict=True))
+        for pair in self.own:
+            for tensor in pair:
+                tensor[to, :, : self.length] = tensor[source, :, : self.length]
 
     def _remove_prompt(self, prompt: int) -> None:
         last = len(self.prefix_lengths) - 1
@@ -133,7 +177,7 @@ class Cohort:
         """Return what the rows need for one more token: the present capacity, or the next step of growth."""
         if self.length < self.capacity:
             return self.capacity
-        most = self.length + max(draft.remaining for draft in self.drafts)
+        most = self.length + max(draft.remaining for drafts in self.members for draft in drafts)
         grown = int(self.capacity * _GROWTH) // _BLOCK * _BLOCK + _BLOCK
         return max(self.length + 1, min(grown, most))
 
@@ -143,16 +187,16 @@ class Cohort:
     def grow(self) -> None:
         capacity = self.next_capacity()
         if capacity != self.capacity:
-            self._reallocate(self.rows, capacity)
+            self._reallocate(capacity)
             self.capacity = capacity
 
-    def _reallocate(self, rows: int, capacity: int) -> None:
-        used = self.length
+    def _reallocate(self, capacity: int) -> None:
+        used, rows, room = self.length, self.rows, self.drafts
         for layer, pair in enumerate(self.own):
             fresh = []
             for old in pair:
-                new = old.new_empty(rows, old.shape[1], capacity, old.shape[3])
-                new[:, :, :used] = old[:rows, :, :used]
+                new = old.new_empty(room, old.shape[1], capacity, old.shape[3])
+                new[:rows, :, :used] = old[:rows, :, :used]
                 fresh.append(new)
             self.own[layer] = (fresh[0], fresh[1])
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from evoenv.engines.local.decode import CohortDecoder, DecodeStats, Unit, _innermost, plan_units
+from evoenv.engines.local.decode import DecodeStats, Unit, _innermost, draw_tokens, plan_units
 from evoenv.engines.local.draft import Draft
 from evoenv.errors import PolicyError
 
@@ -40,7 +40,7 @@ class PlainDecoder:
             logits = self._forward(torch.tensor([list(unit.context)], device=self._device), cache)
             rows = len(unit.drafts)
             self._select(cache, torch.zeros(rows, dtype=torch.long, device=self._device))
-            finished = CohortDecoder._draw(logits.expand(rows, -1), unit.drafts)
+            finished, _ = draw_tokens(logits, [unit.drafts])
         self.stats.prefill_tokens += len(unit.context)
         yield finished
         drafts = unit.drafts
@@ -53,7 +53,7 @@ class PlainDecoder:
                     self._select(cache, torch.tensor(live, device=self._device))
                     drafts = [drafts[row] for row in live]
                 tokens = torch.tensor([[draft.tokens[-1]] for draft in drafts], device=self._device)
-                finished = CohortDecoder._draw(self._forward(tokens, cache), drafts)
+                finished, _ = draw_tokens(self._forward(tokens, cache), [[draft] for draft in drafts])
             self.stats.steps += 1
             self.stats.decode_rows += len(drafts)
             yield finished

@@ -59,9 +59,9 @@ def _difference(model: Any, config: Any) -> float:
         use_cache=True,
     )
     request = Request("self-check", "solver", (Message("user", ""),), max_tokens=len(answers[0]))
-    drafts = [Draft(request, row, (), _NO_RULES) for row in range(len(answers))]
+    members = [[Draft(request, row, (), _NO_RULES)] for row in range(len(answers))]
     prefix = [(layer.keys, layer.values) for layer in cache.layers]
-    cohort = Cohort(prefix, [len(prompt) for prompt in prompts], drafts, _OWNERS, capacity=len(answers[0]))
+    cohort = Cohort(prefix, [len(prompt) for prompt in prompts], members, _OWNERS, capacity=len(answers[0]))
     worst = 0.0
     for step in range(len(answers[0])):
         view = CohortCache([cohort])
