@@ -9,7 +9,7 @@ from evoenv.config import TrainingConfig
 from evoenv.errors import PolicyError
 from evoenv.objective import build_rows
 from evoenv.records import Rollout
-from evoenv.training.batching import bundle_rows, check_vocabulary, lay_out, pack_bundles, pad_batches
+from evoenv.training.batching import Piece, Span, bundle_rows, check_vocabulary, lay_out, pack_bundles, pad_batches
 
 
 def test_layout_by_hand() -> None:
@@ -25,27 +25,26 @@ def test_layout_by_hand() -> None:
     assert layout.ids == [7, 8, 1, 2] * 2
     assert layout.positions == [0, 1, 2, 3] * 2
     assert layout.predicts == [1, 2, 3, 1, 5, 6, 7, 5]
-    assert [(span.start, span.shared, span.rests) for span in layout.spans] == [
-        (0, 2, ((2, 2), (4, 0))),
-        (4, 2, ((6, 2), (8, 0))),
-    ]
+    assert layout.spans == tuple(Span(start, (Piece(2, None), Piece(2, 0))) for start in (0, 4))
 
 
-def test_what_responses_begin_with_and_equal_responses_are_laid_out_once() -> None:
-    group = random_groups(0, roles=["solver"], size=4)[0]
+def test_what_responses_begin_with_in_common_is_laid_out_once() -> None:
+    group = random_groups(0, roles=["solver"], size=6)[0]
+    texts = [(1, 2, 3, 4), (1, 2, 5), (1, 2, 3, 4), (1, 2, 6, 6, 6), (1, 2, 3, 9), (1, 2, 6, 7, 8, 8)]
     samples = tuple(
         with_rollout(sample, prompt_ids=(7, 8), token_ids=ids, logprobs=(0.0,) * len(ids))
-        for sample, ids in zip(group.samples, [(1, 2, 3, 4), (1, 2, 5), (1, 2, 3, 4), (1, 2, 6, 6, 6)], strict=True)
+        for sample, ids in zip(group.samples, texts, strict=True)
     )
     rows = build_rows([dataclasses.replace(group, samples=samples)], TrainingConfig())
     (bundle,) = bundle_rows(rows, 100, share_prompts=True)
     layout = lay_out([bundle])
-    # by length: 1 2 6 6 [6]; 1 2 3 [4], twice; 1 2 [5]
-    assert [list(row.response_ids) for row in layout.rows] == [[1, 2, 6, 6, 6], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 5]]
-    assert layout.ids == [7, 8, 1, 2, 6, 6, 3]
-    assert layout.positions == [0, 1, 2, 3, 4, 5, 4]
-    assert layout.predicts == [1, 2, 3, 4, 5, 1, 2, 3, 6, 1, 2, 3, 6, 1, 2, 3]
-    assert [(span.start, span.shared, span.rests) for span in layout.spans] == [(0, 4, ((4, 2), (6, 1), (7, 0)))]
+    assert [tuple(row.response_ids) for row in layout.rows] == texts
+    # 7 8 1 2 is where all part: to 3 (twice before a 4, once before a 9), and to 6, where 6 and 7 8 part
+    assert layout.ids == [7, 8, 1, 2, 3, 6, 6, 7, 8]
+    assert layout.positions == [0, 1, 2, 3, 4, 4, 5, 5, 6]
+    assert layout.spans == (Span(0, (Piece(4, None), Piece(1, 0), Piece(1, 0), Piece(1, 2), Piece(2, 2))),)
+    ways = [[1, 2, 3, 4], [1, 2, 3], [1, 2, 3, 4], [1, 2, 3, 5, 6], [1, 2, 3, 4], [1, 2, 3, 5, 7, 8]]
+    assert layout.predicts == [place for way in ways for place in way]
     assert bundle.tokens == len(layout.ids)
 
 

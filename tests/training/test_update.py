@@ -49,7 +49,7 @@ def weights_of(trainer: Trainer) -> torch.Tensor:
     ("kind", "rank"),
     [("llama", 2), *(pytest.param(kind, 0, marks=pytest.mark.slow) for kind in ("llama", "qwen3"))],
 )
-def test_gradient_is_the_same_however_the_work_is_cut(kind: str, rank: int) -> None:
+def test_gradient_is_the_same_however_the_work_is_cut(kind: str, rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against whole-sequence autograd through the plain model, for every way of cutting."""
     groups = [*random_groups(0), *alike_groups(2)]
     config = change(CONFIG, lora_rank=rank)
@@ -81,6 +81,10 @@ def test_gradient_is_the_same_however_the_work_is_cut(kind: str, rank: int) -> N
         cut(gradient_checkpointing=True),
     ):
         assert ((way - plain).norm() / plain.norm()).item() < 1e-6
+    monkeypatch.setattr(attention, "TREE_LIMIT", 30)  # some trees piece by piece
+    by_piece = cut()
+    assert ((by_piece - plain).norm() / plain.norm()).item() < 1e-6
+    assert not torch.equal(by_piece, cut(micro_batch_tokens=50))
 
 
 def test_chunks_of_logits_do_not_change_the_gradient() -> None:
@@ -338,12 +342,17 @@ def test_half_precision_weights_learn_at_a_tiny_rate() -> None:
 def check_against_plain(model: Any, *, packs: bool, splits_head: bool) -> None:
     scorer = LogprobScorer(model)
     assert (scorer.packs, scorer.splits_head) == (packs, splits_head)
-    groups = random_groups(4)
-    samples = {tuple(sample.rollout.token_ids): sample for group in groups for sample in group.samples}
+    groups = [*random_groups(4), *alike_groups(5)]
+    rollouts = ((sample, sample.rollout) for group in groups for sample in group.samples)
+    samples = {(tuple(rollout.prompt_ids), tuple(rollout.token_ids)): sample for sample, rollout in rollouts}
     for batch in scorer.plan(build_rows(groups, CONFIG), 10_000):
         with scorer.running():
             found = scorer.logprobs(batch).tolist()
-        expected = [x for row in batch.rows for x in plain_logprobs(model, samples[tuple(row.response_ids)])]
+        expected = [
+            x
+            for row in batch.rows
+            for x in plain_logprobs(model, samples[tuple(row.prompt_ids), tuple(row.response_ids)])
+        ]
         assert found == pytest.approx(expected, abs=1e-5)
 
 
@@ -372,6 +381,7 @@ def test_sliding_windows_are_kept_when_packed() -> None:
 def test_long_texts_are_attended_to_block_by_block(
     fold: int, window: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(attention, "TREE_LIMIT", 0)
     monkeypatch.setattr(attention, "QUERY_BLOCK", 4)
     monkeypatch.setattr(attention, "FOLD_LIMIT", fold)
     check_against_plain(tiny(MistralConfig, MistralForCausalLM, sliding_window=window), packs=True, splits_head=True)

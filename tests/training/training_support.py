@@ -71,13 +71,14 @@ def random_groups(
 
 
 def alike_groups(seed: int) -> list[Group]:
-    """Groups of six whose responses begin alike: two are equal, one is all that they share, one stops right there."""
+    """Groups of seven whose responses begin alike: two are equal, one is what all share, and some part later."""
     groups = []
-    for group in random_groups(seed, size=6):
+    for group in random_groups(seed, size=7):
         first, *others = group.samples
         assert first.rollout is not None
         start, tokens = [5, 9, 2], list(first.rollout.token_ids)
-        texts = [start + tokens, start + tokens, start, [*start, 7], [*start, 7, *tokens], [*start, 8, 8]]
+        later = [*start, 7, *tokens]
+        texts = [start + tokens, start + tokens, start, [*start, 7], later, [*later[:-1], 3, 3], [*start, 8, 8]]
         samples = tuple(
             with_rollout(sample, prompt_ids=first.rollout.prompt_ids, token_ids=text, logprobs=[-4.0] * len(text))
             for sample, text in zip((first, *others), texts, strict=True)

@@ -1,8 +1,9 @@
 """Attention over packed rows, plugged into transformers' attention interface.
 
-A packed row holds several prompts, each followed by its responses (`batching.Layout`). What the responses of a prompt
-share attends to itself; the rest of each to that and to itself; nothing else is computed, so there is neither padding
-nor a square mask over the row. Every architecture that calls its attention through the interface can use it;
+A packed row holds several trees: a prompt, and its responses, which part where they differ (`batching.Layout`). Every
+piece of a tree attends to itself and to the pieces that lead to it, and to nothing else: a short tree in one call with
+a mask of its own, a long one piece by piece, so that there is neither padding nor a square mask over the row. Every
+architecture that calls its attention through the interface can use it;
 `logprobs.Scorer` checks on the model at hand that it really gives the plain model's numbers.
 """
 
@@ -22,6 +23,8 @@ NAME = "evoenv_packed"
 QUERY_BLOCK = 512
 """Queries per call: bounds the mask to this many rows, and skips the keys after the block."""
 
+TREE_LIMIT = 512
+"""Tokens up to which a tree is one call: what its mask hides is computed in vain, but many short calls cost more."""
 FOLD_LIMIT = 1 << 22
 """Entries of a mask up to which heads that share keys are folded into one."""
 KNOWN_LAYERS = {"full_attention", "sliding_attention"}
@@ -37,6 +40,7 @@ class PackedRow:
         """How many layers came through here: one that did not would have read all responses as one text."""
         self.windowed_calls = 0
         self._masks: dict[tuple[int, int, int | None, int], Tensor] = {}
+        self._tree_masks: dict[tuple[Span, int | None, int], Tensor] = {}
 
     def mask(self, queries: int, keys: int, window: int | None, like: Tensor, repeats: int = 1) -> Tensor:
         """Return an additive mask for the last `queries` of `keys` positions, stacked `repeats` times."""
@@ -47,10 +51,31 @@ class PackedRow:
             hidden = key > query
             if window is not None:
                 hidden |= key <= query - window
-            self._masks[shape] = torch.zeros(hidden.shape, dtype=like.dtype, device=like.device).masked_fill_(
-                hidden, -torch.inf
-            )
+            self._masks[shape] = _additive(hidden, like)
         return self._masks[shape]
+
+    def tree_mask(self, span: Span, window: int | None, like: Tensor, repeats: int) -> Tensor:
+        """Return an additive mask for all tokens of a tree, stacked `repeats` times."""
+        key = span, window, repeats
+        if key not in self._tree_masks:
+            leads = torch.zeros(len(span.pieces), len(span.pieces), dtype=torch.bool)
+            begins: list[int] = []
+            for number, piece in enumerate(span.pieces):
+                if piece.parent is None:
+                    begins.append(0)
+                else:
+                    leads[number] = leads[piece.parent]
+                    begins.append(begins[piece.parent] + span.pieces[piece.parent].length)
+                leads[number, number] = True
+            owner = torch.repeat_interleave(torch.tensor([piece.length for piece in span.pieces]))
+            place = torch.cat(
+                [torch.arange(at, at + piece.length) for at, piece in zip(begins, span.pieces, strict=True)]
+            )
+            hidden = ~leads[owner][:, owner] | (place[None, :] > place[:, None])
+            if window is not None:
+                hidden |= place[None, :] <= place[:, None] - window
+            self._tree_masks[key] = _additive(hidden.repeat(repeats, 1).to(like.device), like)
+        return self._tree_masks[key]
 
     def check(self, config: Any) -> None:
         """Raise unless every layer of a model with this configuration came through, with the window it should have."""
@@ -61,6 +86,10 @@ class PackedRow:
             raise NotImplementedError(f"{self.calls} of {len(kinds)} layers use the attention interface")
         if self.windowed_calls < kinds.count("sliding_attention"):
             raise NotImplementedError("a layer does not tell its attention about its sliding window")
+
+
+def _additive(hidden: Tensor, like: Tensor) -> Tensor:
+    return torch.zeros(hidden.shape, dtype=like.dtype, device=like.device).masked_fill_(hidden, -torch.inf)
 
 
 def packed_attention(
@@ -93,8 +122,13 @@ def packed_attention(
         query, key, value = query.float(), key.float(), value.float()
     # One split for each of the three: the backward pass of a split is one concatenation; slices would each fill a
     # gradient as long as the row.
-    sizes = [size for span in row.spans for size in (span.shared, *(length for _, length in span.rests))]
-    pieces = zip(*(torch.split(whole, sizes, dim=2) for whole in (query, key, value)), strict=True)
+    whole = [len(span.pieces) > 1 and span.length <= TREE_LIMIT for span in row.spans]
+    sizes = [
+        size
+        for span, at_once in zip(row.spans, whole, strict=True)
+        for size in ([span.length] if at_once else [piece.length for piece in span.pieces])
+    ]
+    parts = zip(*(torch.split(tensor, sizes, dim=2) for tensor in (query, key, value)), strict=True)
     outputs: list[Tensor] = []
 
     def attend(q: Tensor, k: Tensor, v: Tensor) -> None:
@@ -103,18 +137,35 @@ def packed_attention(
         for low in range(0, q.shape[2], QUERY_BLOCK):
             high = min(low + QUERY_BLOCK, q.shape[2])
             part = slice(low, high), slice(0, before + high)
-            whole = (high - low, before + high) == (q.shape[2], k.shape[2])
-            block = (q, k, v) if whole else (q[:, :, part[0]], k[:, :, part[1]], v[:, :, part[1]])
+            all_of_it = (high - low, before + high) == (q.shape[2], k.shape[2])
+            block = (q, k, v) if all_of_it else (q[:, :, part[0]], k[:, :, part[1]], v[:, :, part[1]])
             outputs.append(_attend_block(row, *block, sliding_window, scaling).transpose(1, 2))
 
-    for span in row.spans:
-        q, shared_k, shared_v = next(pieces)
-        attend(q, shared_k, shared_v)
-        for _ in span.rests:
-            q, k, v = next(pieces)
-            if q.shape[2]:
-                attend(q, torch.cat((shared_k, k), dim=2), torch.cat((shared_v, v), dim=2))
+    for span, at_once in zip(row.spans, whole, strict=True):
+        if at_once:
+            q, k, v = next(parts)
+            outputs.append(_attend_tree(row, span, q, k, v, sliding_window, scaling).transpose(1, 2))
+            continue
+        ways: list[tuple[Tensor, Tensor]] = []
+        for piece in span.pieces:
+            q, k, v = next(parts)
+            if piece.parent is not None:
+                before_k, before_v = ways[piece.parent]
+                k, v = torch.cat((before_k, k), dim=2), torch.cat((before_v, v), dim=2)
+            ways.append((k, v))
+            attend(q, k, v)
     return torch.cat(outputs, dim=1).to(given), None
+
+
+def _attend_tree(
+    row: PackedRow, span: Span, q: Tensor, k: Tensor, v: Tensor, window: int | None, scaling: float | None
+) -> Tensor:
+    """Compute grouped-query attention within one tree; heads that share keys become further queries."""
+    heads, tokens, size = q.shape[1:]
+    groups = k.shape[1]
+    mask = row.tree_mask(span, window, q, heads // groups)
+    folded = q.reshape(1, groups, heads // groups * tokens, size)
+    return scaled_dot_product_attention(folded, k, v, attn_mask=mask, scale=scaling).reshape(1, heads, tokens, size)
 
 
 def _attend_block(row: PackedRow, q: Tensor, k: Tensor, v: Tensor, window: int | None, scaling: float | None) -> Tensor:

@@ -3,11 +3,11 @@
 Nothing here changes what is computed. The weights of all tokens are known before the first micro-batch
 (`objective.response_weights`), so the gradient is the same sum however it is cut.
 
-A `Bundle` is one prompt with some of its responses. Laid out for the model it is `start, rest 1, rest 2, …`: the start
-is the prompt and what all responses begin with, a rest is what a response goes on with, at the positions that follow
-the start. The attention lets a rest see the start and itself only, so the start is computed once for the group instead
-of once per response, and responses that are equal to the last token are computed once as well. The last token of a
-response predicts nothing that is trained on, so it is not fed to the model at all.
+A `Bundle` is one prompt with some of its responses. They form a tree: the prompt is its root, and responses part where
+they first differ. Laid out for the model it is one `Piece` after another, each with the positions that follow the piece
+that it continues. The attention lets a piece see itself and what leads to it only, so whatever responses begin with in
+common is computed once instead of once per response. The last token of a response predicts nothing that is trained on,
+so it is not fed to the model at all.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 
 from evoenv.errors import PolicyError
@@ -47,24 +48,25 @@ class Bundle:
     @property
     def tokens(self) -> int:
         """Count what is computed."""
-        shared = shared_start(self.rows)
-        return len(self.prompt_ids) + shared + sum(same[0].fed_tokens - shared for same in equal_responses(self.rows))
+        return len(self.prompt_ids) + tree_size(self.rows)
 
 
-def shared_start(rows: Sequence[Row]) -> int:
-    """Return how many tokens all responses begin with that are fed to the model in each of them."""
-    responses = [row.response_ids for row in rows]
-    first, last = min(responses), max(responses)  # any two in between have at least as much in common
-    most = min(row.fed_tokens for row in rows)
-    return next((place for place in range(most) if first[place] != last[place]), most)
+def fed(row: Row) -> array[int]:
+    """Return the response tokens that the model reads."""
+    return row.response_ids[:-1]
 
 
-def equal_responses(rows: Iterable[Row]) -> list[list[Row]]:
-    """Put rows with the same response together, in the order in which each comes first."""
-    by_response: dict[bytes, list[Row]] = {}
-    for row in rows:
-        by_response.setdefault(row.response_ids.tobytes(), []).append(row)
-    return list(by_response.values())
+def common_start(one: Sequence[int], other: Sequence[int]) -> int:
+    """Return how many tokens both begin with."""
+    pairs = zip(one, other, strict=False)
+    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def tree_size(rows: Iterable[Row]) -> int:
+    """Count the tokens of responses that are fed, what several begin with only once."""
+    texts = sorted(map(fed, rows))  # a text has most in common with one of its neighbours
+    again = sum(common_start(*pair) for pair in pairwise(texts))
+    return sum(map(len, texts)) - again
 
 
 def bundle_rows(rows: Iterable[Row], budget: int, *, share_prompts: bool, checkpointing: bool = True) -> list[Bundle]:
@@ -88,19 +90,21 @@ def bundle_rows(rows: Iterable[Row], budget: int, *, share_prompts: bool, checkp
 
     chosen: list[Bundle] = []
     for members in by_prompt.values():
-        prompt, shared = members[0].prompt_ids, shared_start(members)
-        responses = equal_responses(members)
-        sizes = [same[0].fed_tokens - shared for same in responses]
+        whole = Bundle(members[0].prompt_ids, tuple(members))
         rooms = (budget, budget * CHECKPOINT_ROOM) if checkpointing else (budget,)
-        plans = [
-            [
-                Bundle(prompt, tuple(row for same in part for row in same))
-                for part in first_fit(responses, sizes, max(room - len(prompt) - shared, *sizes, 0))
-            ]
-            for room in rooms
-        ]
-        chosen += min(plans, key=cost)
+        chosen += min(([whole] if whole.tokens <= room else _cut(whole, room) for room in rooms), key=cost)
     return chosen
+
+
+def _cut(whole: Bundle, room: int) -> list[Bundle]:
+    """Cut a bundle into some that fit; equal responses stay together, what else they share is not counted on."""
+    by_text: dict[bytes, list[Row]] = {}
+    for row in whole.rows:
+        by_text.setdefault(fed(row).tobytes(), []).append(row)
+    responses = list(by_text.values())
+    sizes = [same[0].fed_tokens for same in responses]
+    parts = first_fit(responses, sizes, max(room - len(whole.prompt_ids), *sizes))
+    return [Bundle(whole.prompt_ids, tuple(row for same in part for row in same)) for part in parts]
 
 
 def needs_checkpointing(tokens: int, budget: int) -> bool:
@@ -142,12 +146,24 @@ def first_fit(items: Sequence[T], sizes: Sequence[int], room: int) -> list[list[
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """Tokens of a tree that stand one after another: how many, and which piece they continue."""
+
+    length: int
+    parent: int | None
+    """None: the first piece, which begins with the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
-    """Where a bundle stands in a packed row: its start, the length of what all share, (start, length) of each rest."""
+    """Where a bundle stands in a packed row, and its pieces in the order in which they are laid out."""
 
     start: int
-    shared: int
-    rests: tuple[tuple[int, int], ...]
+    pieces: tuple[Piece, ...]
+
+    @property
+    def length(self) -> int:
+        return sum(piece.length for piece in self.pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,20 +186,45 @@ def lay_out(bundles: Sequence[Bundle]) -> Layout:
     rows: list[Row] = []
     predicts: list[int] = []
     for bundle in bundles:
-        start, prompt, common = len(ids), len(bundle.prompt_ids), shared_start(bundle.rows)
-        shared = prompt + common
-        ids += bundle.prompt_ids
-        ids += bundle.rows[0].response_ids[:common]
-        positions += range(shared)
-        rests = []
-        for same in equal_responses(bundle.rows):
-            first, rest = len(ids), same[0].fed_tokens - common
-            ids += same[0].response_ids[common:-1]
-            positions += range(shared, shared + rest)
-            rests.append((first, rest))
-            for row in same:
-                predicts += range(start + prompt - 1, start + shared)
-                predicts += range(first, first + rest)
-                rows.append(row)
-        spans.append(Span(start, shared, tuple(rests)))
+        tree = _Tree(bundle, len(ids))
+        spans.append(Span(len(ids), tuple(tree.pieces)))
+        ids += tree.ids
+        positions += tree.positions
+        rows += bundle.rows
+        for row in bundle.rows:
+            predicts += tree.way(row)
     return Layout(ids, positions, tuple(spans), tuple(rows), predicts)
+
+
+class _Tree:
+    """A bundle's pieces, each before those that continue it."""
+
+    def __init__(self, bundle: Bundle, start: int) -> None:
+        self._start, self._prompt = start, len(bundle.prompt_ids)
+        self.ids = list(bundle.prompt_ids)
+        self.positions = list(range(self._prompt))
+        self.pieces: list[Piece] = []
+        self._ways: list[list[int]] = []
+        self._ends: dict[bytes, int] = {}
+        self._grow(list(map(fed, bundle.rows)), 0, None, [start + self._prompt - 1])
+
+    def way(self, row: Row) -> list[int]:
+        """Return the places that lead to a response's last token, from the prompt's last on: each predicts the next."""
+        return self._ways[self._ends[fed(row).tobytes()]]
+
+    def _grow(self, texts: Sequence[array[int]], depth: int, parent: int | None, before: list[int]) -> None:
+        """Add the piece with which all these texts, alike up to `depth`, go on, and what follows it."""
+        shared = common_start(min(texts), max(texts))  # any two in between have at least as much in common
+        number, first = len(self.pieces), self._start + len(self.ids)
+        self.ids += texts[0][depth:shared]
+        self.positions += range(self._prompt + depth, self._prompt + shared)
+        self.pieces.append(Piece(shared - depth + (self._prompt if parent is None else 0), parent))
+        self._ways.append([*before, *range(first, first + shared - depth)])
+        branches: dict[int, list[array[int]]] = {}
+        for text in texts:
+            if len(text) > shared:
+                branches.setdefault(text[shared], []).append(text)
+            else:
+                self._ends[text.tobytes()] = number
+        for branch in branches.values():
+            self._grow(branch, shared, number, self._ways[number])
