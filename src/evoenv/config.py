@@ -31,8 +31,10 @@ class GeneratorConfig(Section, frozen=True):
     few_shot: int = 2
     """Examples from S shown in each prompt."""
     few_shot_choice: Literal["diverse", "random"] = "diverse"
-    reward: Literal["full", "without-quality", "without-diversity"] = "full"
-    """The ablations drop Q_val (validation and difficulty) or γ·N (novelty) from the generator's reward."""
+    reward: Literal["full", "gated", "without-quality", "without-diversity"] = "full"
+    """The ablations drop Q_val (validation and difficulty) or γ·N (novelty) from the generator's reward. `gated` gives
+    what the novelty gate refuses no more than code that does not run: the full reward teaches a model that can copy
+    before it can write to do nothing else, since a copy is valid."""
     prompt: Literal["full", "guided", "short"] = "full"
     """`short` is for models that a long list of rules confuses more than it helps; `guided` for small models that write
     Python: it gives the form of a simple environment, whose question and computation are theirs to write."""
@@ -155,8 +157,9 @@ class NoveltyConfig(Section, frozen=True):
     """λ: the weight of the prompt view against the code view."""
     gate: float = 0.80
     first: bool = False
-    """Ask nobody about candidates that the gate refuses whatever is said of them: no review, and in synthesis, where
-    nothing is learnt from rewards, no calibration. The same are admitted; models that copy cost far less."""
+    """Ask nobody about candidates that the gate refuses whatever is said of them: no review, and where their reward
+    does not depend on it (in synthesis, or if `generator.reward` is `gated`), no calibration. The same are admitted;
+    models that copy cost far less."""
     repetition_over: Literal["admitted", "batch"] = "admitted"
     """What s̄ follows: how alike the admitted of a step are, or all its candidates from L2 on (γ then stays at its
     maximum). The admitted are known once γ has been used, so their likeness counts from the next step on."""

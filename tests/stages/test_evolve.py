@@ -138,6 +138,23 @@ def test_with_novelty_first_nobody_is_asked_to_review_what_the_gate_refuses(tmp_
     run.store.close()
 
 
+def test_with_gated_rewards_novelty_first_spares_the_calibration_in_training_too(tmp_path, sandbox, two_steps):
+    config = configuration(novelty={"repetition_over": "batch", "first": True}, generator={"reward": "gated"})
+    run, policy = open_run(tmp_path / "run", sandbox, config)
+    for step in (1, 2):
+        evolve(run, step)
+        plainly = fates(two_steps[0], step)
+        assert {name: fate for name, (_, _, fate) in fates(run, step).items()} == {
+            name: fate for name, (_, _, fate) in plainly.items()
+        }
+        for name, (layer, reward, fate) in fates(run, step).items():
+            assert reward == pytest.approx(-0.5 if fate == "gate" else plainly[name][1], abs=1e-6), (name, layer)
+    assert not [
+        request.id for request in policy.requests if "s00001.g001.c03" in request.id
+    ]  # the first original again
+    run.store.close()
+
+
 def test_in_synthesis_novelty_first_spares_the_calibration_too(tmp_path, sandbox):
     run, policy = open_run(tmp_path / "run", sandbox, configuration(novelty={"first": True}), training=False)
     advance(run, 1)

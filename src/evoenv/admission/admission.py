@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from evoenv.admission.novelty import Measured, beyond_gate
-from evoenv.admission.reward import FULL_LAYER, generator_reward, q_val
+from evoenv.admission.reward import COPY, FULL_LAYER, NOVELTY_FROM_LAYER, generator_reward, q_val
 from evoenv.config import Config
 from evoenv.records import Decision
 
@@ -56,7 +56,7 @@ def decide_admissions(batch: Sequence[Evaluated], gamma: float, config: Config) 
         Decision(
             candidate_id=item.candidate_id,
             layer=item.layer,
-            q_val=q_val(item.layer, _pass_rate(item, config), config.calibration.target, config.calibration.sigma),
+            q_val=_quality(item, config),
             reward=rewards[item.candidate_id],
             admitted=fates[item.candidate_id][0] == "admitted",
             reason=fates[item.candidate_id][0],
@@ -66,7 +66,15 @@ def decide_admissions(batch: Sequence[Evaluated], gamma: float, config: Config) 
     ]
 
 
+def _quality(item: Evaluated, config: Config) -> float:
+    if _worthless(item, config):
+        return COPY
+    return q_val(item.layer, _pass_rate(item, config), config.calibration.target, config.calibration.sigma)
+
+
 def _reward(item: Evaluated, gamma: float, config: Config) -> float:
+    if _worthless(item, config):
+        return COPY
     novelty = item.measured.novelty.novelty if item.measured else None
     calibration = config.calibration
     return generator_reward(
@@ -112,6 +120,12 @@ def _fate(item: Evaluated, admitted: Sequence[Evaluated], config: Config) -> tup
 def _gated(item: Evaluated, config: Config) -> bool:
     """Return whether the gate refuses the candidate, whoever else is in its batch."""
     return item.known or (item.measured is not None and beyond_gate(item.measured.novelty, config.novelty))
+
+
+def _worthless(item: Evaluated, config: Config) -> bool:
+    """Return whether the candidate runs, and gets as little as if it did not, because it is a copy."""
+    refused = _gated(item, config) or (item.layer == FULL_LAYER and _uncalibrated(item, config))
+    return config.generator.reward == "gated" and item.layer >= NOVELTY_FROM_LAYER and refused
 
 
 def _unasked(item: Evaluated, config: Config) -> bool:

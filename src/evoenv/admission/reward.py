@@ -1,4 +1,4 @@
-"""The generator's reward: R_gen = Q_val(ℓ, â) + [ℓ ≥ 2]·γ·N.
+"""The generator's reward: R_gen = Q_val(ℓ, â) + [ℓ ≥ 2]·γ·N; with `gated` rewards −½ for what the novelty gate refuses.
 
 The review's verdict is no argument of any function here, so that the generator cannot be trained to please
 the reviewer; that is the reason for this module being separate from `admission`.
@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from typing import Literal, TypeAlias
 
-Parts: TypeAlias = Literal["full", "without-quality", "without-diversity"]
+Parts: TypeAlias = Literal["full", "gated", "without-quality", "without-diversity"]
 
 FULL_LAYER = 5
 NOVELTY_FROM_LAYER = 2
+COPY = -0.5
+"""All that a candidate gets that the novelty gate refuses, with `gated` rewards: what code gets that does not run."""
 _BELOW_FULL = {0: -1.0, 1: -0.5, 2: -0.25, 3: 0.0, 4: 0.0}
 
 

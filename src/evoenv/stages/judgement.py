@@ -121,7 +121,8 @@ def prepare_case(run: Run, step: int, candidate: Candidate, report: ValidationRe
     source_id = environment_id(candidate.source)
     level = starting_level(run.config.solver)
     known = run.config.novelty.first and already_known(run, candidate, report.prompt_template)
-    calibrates = run.config.calibration.enabled and (run.training or not known)
+    rewarded = run.training and run.config.generator.reward != "gated"
+    calibrates = run.config.calibration.enabled and (rewarded or not known)
     count = run.config.calibration.instances if calibrates else 0
     seeds = calibration_seeds(run.seed, source_id, step, count)
     with run.workers.worker(candidate.source) as worker:
