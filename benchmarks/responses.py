@@ -3,8 +3,8 @@
     OMP_NUM_THREADS=1 python benchmarks/responses.py [--json] [--model nano]
 
 - sampling: tokens and solver responses per second, eight to a prompt as the loop samples them, and one to a prompt,
-  where reading prompts costs more than writing answers; at 64 rows and at as many as the engine takes. The drafts of
-  both are compared token by token.
+  where reading prompts costs more than writing answers; with 64 rows, each response a row of its own, and as the engine
+  does it. The drafts of both are compared token by token.
 - training: responses per second of an update on those samples, in float32 and bfloat16 and at several sizes of a
   micro-batch; a third of the groups is silent, which costs nothing.
 
@@ -72,9 +72,11 @@ class Watch:
         }  # fmt: skip
 
 
-def sampling(policy: LocalPolicy, requests: Sequence[Request], rows: int) -> tuple[dict[str, float], list[Sample]]:
+def sampling(
+    policy: LocalPolicy, requests: Sequence[Request], rows: int, shares: bool
+) -> tuple[dict[str, float], list[Sample]]:
     """Answer all requests with so many rows at work."""
-    policy.decoder.max_rows = rows
+    policy.decoder.max_rows, policy.decoder.shares = rows, shares
     list(policy.sample(requests[: ROWS // requests[0].count]))  # warm
     watch = Watch()
     samples = list(policy.sample(requests))
@@ -118,7 +120,7 @@ def responses(config: Config) -> dict[str, Any]:
         rates, kept = [], []
         for group in (config.solver.responses_per_prompt, 1):
             requests = solver_requests(config, group)
-            measured = [sampling(policy, requests, rows) for rows in dict.fromkeys((ROWS, chosen))]
+            measured = [sampling(policy, requests, rows, shares) for rows, shares in ((ROWS, False), (chosen, True))]
             rates += [{**own, "same_drafts": same_drafts(measured[0][1], samples)} for own, samples in measured]
             kept.append(measured[-1][1])
         policy.close()
@@ -142,7 +144,7 @@ def main() -> None:
         print(
             f"sampling: {own['tokens_per_second']:,.0f} tokens/s, {own['responses_per_second']:.1f} responses/s "
             f"({own['responses_per_cpu_second']:.1f} a CPU second) at {own['rows']} rows, {own['per_prompt']} to a "
-            f"prompt; {own['same_drafts']:.1%} of the drafts as at {ROWS} rows"
+            f"prompt; {own['same_drafts']:.1%} of the drafts as one by one at {ROWS} rows"
         )
     for own in rates["training"]:
         print(

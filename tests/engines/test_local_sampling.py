@@ -133,6 +133,12 @@ def test_drafts_that_begin_alike_are_decoded_as_one_row_until_they_part(tiny_mod
     samples = list(policy.sample(requests))
     written = sum(sample.tokens - 1 for sample in samples)
     assert policy.stats.decode_rows == len(beginnings(samples)) < 0.8 * written
+    apart = LocalPolicy(model, tokenizer)
+    apart.decoder.shares = False  # type: ignore[attr-defined]
+    assert {key: sample.text for key, sample in by_key(list(apart.sample(requests))).items()} == {
+        key: sample.text for key, sample in by_key(samples).items()
+    }
+    assert apart.stats.decode_rows == written
     kept = {
         sample.request_id: {tuple(s.rollout.token_ids) for s in samples if s.request_id == sample.request_id}
         for sample in samples

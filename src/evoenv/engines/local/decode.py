@@ -26,7 +26,7 @@ from transformers import DynamicCache
 
 from evoenv.engines.local.draft import Draft
 from evoenv.engines.local.draw import draw
-from evoenv.engines.local.kv import Cohort, CohortCache, decoding
+from evoenv.engines.local.kv import Cohort, CohortCache, decoding, join, joined_tokens
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +39,8 @@ PREFILL_TOKENS = 4096
 """Padded tokens of one prefill: bounds its activations."""
 PADDING_SHARE = 0.125
 """Prompts that differ by more than this do not share a prefill."""
+JOINED_SHARE = 1.5
+"""Cohorts that begin together become one if its cache is at most so many times as large."""
 FIRST_GUESS = 256
 """Room for an answer before any answer has shown its length."""
 LEAST_ROOM = 64
@@ -111,6 +113,8 @@ class CohortDecoder:
         self.model = model
         self.budget = budget
         self.max_rows = max_rows
+        self.shares = True
+        """Drafts with the same tokens so far are one row. False is for measuring what that saves."""
         self.stats = DecodeStats()
         self._finished = self._finished_tokens = 0
         self._config = model.config.get_text_config()
@@ -173,6 +177,15 @@ class CohortDecoder:
         """Return the columns a row gets first: a quarter more than answers took so far, at most all they may take."""
         usual = int(1.25 * self._finished_tokens / self._finished) + 16 if self._finished else FIRST_GUESS
         return min(max(unit.most for unit in units), max(usual, LEAST_ROOM))
+
+    @torch.inference_mode()
+    def join(self, begun: list[Cohort], others: Sequence[Cohort]) -> list[Cohort]:
+        """Make one of the cohorts that begin together, if the padding between their prompts is little and fits."""
+        if len(begun) < 2:
+            return begun
+        apart, together = sum(cohort.tokens for cohort in begun), joined_tokens(begun)
+        fits = sum(cohort.tokens for cohort in others) + together <= self.budget
+        return [join(begun)] if fits and together <= JOINED_SHARE * apart else begun
 
     @torch.inference_mode()
     def make_room(self, pending: deque[Unit], cohorts: list[Cohort]) -> bool:
@@ -240,7 +253,7 @@ class CohortDecoder:
         last = logits[torch.arange(len(units), device=self._device), torch.tensor(columns, device=self._device)]
         self.stats.prefill_tokens += ids.numel()
 
-        done, parts = draw_tokens(last, [unit.drafts for unit in units])
+        done, parts = draw_tokens(last, [unit.drafts for unit in units], share=self.shares)
         members = [drafts for own in parts for drafts in own]
         if not members:
             return None, done
@@ -279,7 +292,7 @@ class CohortDecoder:
             )
         self.stats.steps += 1
         self.stats.decode_rows += len(members)
-        done, parts = draw_tokens(logits[:, -1], members)
+        done, parts = draw_tokens(logits[:, -1], members, share=self.shares)
         begin = 0
         for cohort in cohorts:
             own = parts[begin : begin + cohort.rows]
@@ -298,10 +311,13 @@ class CohortDecoder:
         return output
 
 
-def draw_tokens(logits: Tensor, members: Sequence[Sequence[Draft]]) -> tuple[list[Draft], list[list[list[Draft]]]]:
+def draw_tokens(
+    logits: Tensor, members: Sequence[Sequence[Draft]], *, share: bool = True
+) -> tuple[list[Draft], list[list[list[Draft]]]]:
     """Sample one token for each draft of each row.
 
-    Return the drafts that are finished, and for each row those that go on, together if they drew the same token.
+    Return the drafts that are finished, and for each row those that go on, together if they drew the same token and
+    are to share what follows.
     """
     drafts = [draft for row in members for draft in row]
     owners = [number for number, row in enumerate(members) for _ in row]
@@ -318,7 +334,7 @@ def draw_tokens(logits: Tensor, members: Sequence[Sequence[Draft]]) -> tuple[lis
         if draft.accept(token, logprob):
             finished.append(draft)
         else:
-            going[owner].setdefault(token, []).append(draft)
+            going[owner].setdefault(token if share else len(going[owner]), []).append(draft)
     return finished, [list(row.values()) for row in going]
 
 
@@ -343,11 +359,13 @@ class CohortDecoding:
         decoder, finished = self._decoder, list[Draft]()
         # After a preemption nobody enters until somebody has left: rows would only push each other out.
         if not (self._crowded and self._cohorts):
+            begun: list[Cohort] = []
             for units in decoder.admissions(self._pending, self._cohorts):
                 cohort, done = decoder.prefill(units, decoder.room(units))
                 finished += done
                 if cohort is not None:
-                    self._cohorts.append(cohort)
+                    begun.append(cohort)
+            self._cohorts += decoder.join(begun, self._cohorts)
         if self._cohorts:
             self._crowded |= decoder.make_room(self._pending, self._cohorts)
             finished += decoder.step(self._cohorts)

@@ -97,6 +97,10 @@ class Cohort:
         flat = [owner * self._most + rank for owner, rank in places]
         self._in_order = flat == list(range(len(counts) * self._most))
         self._places = torch.tensor(flat, device=device)
+        filled = [0] * (len(counts) * self._most)  # where no row belongs, any will do: nobody reads the result
+        for row, place in enumerate(flat):
+            filled[place] = row
+        self._rows_by_place = torch.tensor(filled, device=device)
         longest = self.prefix[0][0].shape[2]
         self._lengths = torch.tensor([self.prefix_lengths[owner] for owner in self.owners], device=device)
         self._ragged = any(self.prefix_lengths[owner] < longest for owner in self.owners)
@@ -217,9 +221,9 @@ class Cohort:
         own_keys, own_values = (tensor[:rows, :, :used] for tensor in self.own[layer])
         longest = prefix_keys.shape[2]
 
-        grid = self._to_grid(query * scaling)
-        to_prefix = self._from_grid(torch.matmul(grid, prefix_keys.transpose(2, 3)), group)
-        to_own = torch.matmul(query * scaling, own_keys.transpose(2, 3))
+        query = query * scaling
+        to_prefix = self._from_grid(torch.matmul(self._to_grid(query), prefix_keys.transpose(2, 3)), group)
+        to_own = torch.matmul(query, own_keys.transpose(2, 3))
         scores = torch.cat([to_prefix, to_own], dim=-1)
         if softcap is not None:
             scores = torch.tanh(scores / softcap) * softcap
@@ -236,9 +240,7 @@ class Cohort:
         if self._most == 1 and self._in_order:
             return values
         if not self._in_order:
-            grid = values.new_zeros(prompts * self._most, heads, group, size)
-            grid[self._places] = values
-            values = grid
+            values = values.index_select(0, self._rows_by_place)
         grid = values.view(prompts, self._most, heads, group, size).transpose(1, 2)
         return grid.reshape(prompts, heads, self._most * group, size)
 
@@ -248,7 +250,7 @@ class Cohort:
             return grid
         rows = grid.view(prompts, heads, self._most, group, size).transpose(1, 2)
         rows = rows.reshape(prompts * self._most, heads, group, size)
-        return rows if self._in_order else rows[self._places]
+        return rows if self._in_order else rows.index_select(0, self._places)
 
     def _mask(self, longest: int, used: int, window: int | None, like: Tensor) -> Tensor:
         """Make the additive mask (rows, 1, 1, longest + used): it hides padding and what a window has passed."""
@@ -265,6 +267,38 @@ class Cohort:
             self._masks = {kept: value for kept, value in self._masks.items() if kept[0] == used}
             self._masks[key] = mask[:, None, None]
         return self._masks[key]
+
+
+def joined_tokens(cohorts: Sequence[Cohort]) -> int:
+    """Count the cache columns that cohorts would hold as one."""
+    prompts = sum(len(cohort.prefix_lengths) for cohort in cohorts)
+    longest = max(cohort.prefix[0][0].shape[2] for cohort in cohorts)
+    return prompts * longest + sum(cohort.drafts for cohort in cohorts) * max(cohort.capacity for cohort in cohorts)
+
+
+def join(cohorts: Sequence[Cohort]) -> Cohort:
+    """Make one cohort of several that have just begun: padding costs less than more calls."""
+    assert not any(cohort.length for cohort in cohorts)
+    counts = [len(cohort.prefix_lengths) for cohort in cohorts]
+    longest = max(cohort.prefix[0][0].shape[2] for cohort in cohorts)
+    prefix = []
+    for layer in range(len(cohorts[0].prefix)):
+        pair = []
+        for side in (0, 1):
+            parts = [cohort.prefix[layer][side][:count] for cohort, count in zip(cohorts, counts, strict=True)]
+            whole = parts[0].new_zeros(sum(counts), parts[0].shape[1], longest, parts[0].shape[3])
+            for place, part in zip(torch.split(whole, counts), parts, strict=True):
+                place[:, :, : part.shape[2]] = part
+            pair.append(whole)
+        prefix.append((pair[0], pair[1]))
+    first = [sum(counts[:number]) for number in range(len(counts))]
+    return Cohort(
+        prefix,
+        [length for cohort in cohorts for length in cohort.prefix_lengths],
+        [drafts for cohort in cohorts for drafts in cohort.members],
+        [begin + owner for begin, cohort in zip(first, cohorts, strict=True) for owner in cohort.owners],
+        max(cohort.capacity for cohort in cohorts),
+    )
 
 
 class CohortCache(Cache):
