@@ -133,8 +133,7 @@ class CohortDecoder:
 
     def admissions(self, pending: deque[Unit], cohorts: Sequence[Cohort]) -> Iterator[list[Unit]]:
         """Yield sets of units to prefill together now, taken off `pending`."""
-        # Drafts that share a row today may part tomorrow: then there are more rows than that for a while.
-        free = self.max_rows - sum(cohort.rows for cohort in cohorts)
+        free = self.max_rows - self._drafts(cohorts)  # those that share a row may part at the next token
         waiting = sum(len(unit.drafts) for unit in pending)
         if cohorts and free < min(self.max_rows // 4, waiting):
             return
