@@ -90,7 +90,7 @@ def _reward(item: Evaluated, gamma: float, config: Config) -> float:
 
 def _pass_rate(item: Evaluated, config: Config) -> float | None:
     """Return â; of one that was not calibrated the target: nothing is known against its difficulty."""
-    if item.layer == FULL_LAYER and (not config.calibration.enabled or _uncalibrated(item, config)):
+    if (item.layer == FULL_LAYER and not config.calibration.enabled) or _uncalibrated(item, config):
         return config.calibration.target
     return item.pass_rate
 
@@ -124,7 +124,7 @@ def _gated(item: Evaluated, config: Config) -> bool:
 
 def _worthless(item: Evaluated, config: Config) -> bool:
     """Return whether the candidate runs, and gets as little as if it did not, because it is a copy."""
-    refused = _gated(item, config) or (item.layer == FULL_LAYER and _uncalibrated(item, config))
+    refused = _gated(item, config) or _uncalibrated(item, config)
     return config.generator.reward == "gated" and item.layer >= NOVELTY_FROM_LAYER and refused
 
 
@@ -139,7 +139,8 @@ def _uncalibrated(item: Evaluated, config: Config) -> bool:
     It was measured alone then. Measured with its batch, the last bits of its similarity may be others, and on the other
     side of the gate: what was not asked counts, not what would be asked now.
     """
-    return config.novelty.first and config.calibration.enabled and item.pass_rate is None
+    spares = config.novelty.first and config.calibration.enabled
+    return spares and item.layer == FULL_LAYER and item.pass_rate is None
 
 
 def _similarity_now(measured: Measured, admitted: Sequence[Evaluated], mix: float) -> float:

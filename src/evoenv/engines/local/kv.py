@@ -64,7 +64,7 @@ class Cohort:
             )
             for keys, values in self.prefix
         ]
-        self.remove(())  # prompts whose drafts all ended with their first token
+        self.regroup([[drafts] for drafts in self.members])  # drops prompts whose drafts ended with their first token
 
     @property
     def rows(self) -> int:
@@ -105,10 +105,6 @@ class Cohort:
         self._lengths = torch.tensor([self.prefix_lengths[owner] for owner in self.owners], device=device)
         self._ragged = any(self.prefix_lengths[owner] < longest for owner in self.owners)
         self._masks: dict[tuple[int, int | None], Tensor] = {}
-
-    def remove(self, gone: Sequence[int]) -> None:
-        """Drop rows by index."""
-        self.regroup([[] if row in gone else [drafts] for row, drafts in enumerate(self.members)])
 
     def regroup(self, parts: Sequence[Sequence[list[Draft]]]) -> None:
         """Take what has become of each row: its drafts that go on, by the token that they drew; none if all have ended.
