@@ -22,6 +22,7 @@ from typing import Any
 from peer_environments import TRL, peer_python
 
 from evoenv.config import TrainingConfig, load_config
+from evoenv.engines.local.packed import pack_frozen
 from evoenv.engines.local.policy import LocalPolicy
 from evoenv.models.resolve import load_model, load_tokenizer, resolve_model
 from evoenv.objective import build_batch
@@ -120,7 +121,10 @@ def measure_step(arguments: argparse.Namespace) -> dict[str, Any]:
     config = TrainingConfig(
         micro_batch_tokens=arguments.micro_batch_tokens, lora_rank=arguments.lora, lora_alpha=2 * max(1, arguments.lora)
     )
-    policy = LocalPolicy(model, tokenizer, learner=Trainer(model, tokenizer, config), end_ids=())
+    learner = Trainer(model, tokenizer, config)
+    if arguments.lora:
+        pack_frozen(model, trained=True)  # as the `laptop` preset does
+    policy = LocalPolicy(model, tokenizer, learner=learner, end_ids=())
     requests = build_requests(
         arguments.prompts, arguments.group, arguments.step_shortest, arguments.step_longest, arguments.prompt_words
     )
@@ -180,6 +184,8 @@ def memory_child(model: str) -> dict[str, Any]:
     path = resolve_model(model)
     network, tokenizer = load_model(path, "cpu", "float32"), load_tokenizer(path)
     learner = Trainer(network, tokenizer, config.training)
+    if config.model.packed:
+        pack_frozen(network, trained=True)
     policy = LocalPolicy(network, tokenizer, learner=learner, batch_tokens=config.model.sample_batch_tokens, end_ids=())
     plan: list[tuple[Role, int, int, int]] = [
         ("solver", config.solver.responses_per_prompt, config.solver.max_prompt_tokens, config.solver.max_tokens),

@@ -292,9 +292,9 @@ class ModelConfig(Section, frozen=True):
     sample_batch_tokens: int = 65536
     """Tokens of key-value cache that sampling may hold at once."""
     packed: bool = False
-    """Hold the weights that are not trained in the form that a CPU multiplies fastest: sampling is faster, most of all
-    with few rows. With LoRA that is a second copy of them; if nothing is trained, they take no more room than before,
-    but for an embedding that is the output layer, too."""
+    """Sample from a copy of the weights that are not trained, in the form that a CPU multiplies fastest: on x86 rounded
+    to half precision, else in float32. Sampling is faster, most of all with few rows; an update still computes with the
+    plain weights. If nothing is trained, these are given up."""
     base_url: str = ""
     """An OpenAI-compatible server; sampling only."""
 

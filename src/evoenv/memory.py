@@ -14,6 +14,7 @@ that does not fit. 1 GB is 2^30 bytes here.
 from __future__ import annotations
 
 import math
+import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -35,6 +36,8 @@ RUNTIME = {"cpu": int(0.45 * GB), "gpu": int(0.6 * GB)}
 """Libraries and their workspaces; on a GPU the context of the driver."""
 EMBEDDER = 22_713_216 * 4
 """all-MiniLM-L6-v2 in float32."""
+HALF_PACKED = ("x86_64", "AMD64")
+"""Processors on which packed weights are in half precision (`engines.local.packed`); on others they are in float32."""
 
 
 BY_LENGTH = ("activations", "logits")
@@ -209,12 +212,16 @@ def local_need(shape: ModelShape, config: Config, *, device: DeviceKind = "cpu",
 
 
 def _packed_bytes(shape: ModelShape, config: Config, *, lora: bool, learns: bool) -> int:
-    """Return what `model.packed` holds beside the plain weights: a copy that nobody trains (`engines.local.packed`)."""
+    """Return what `model.packed` holds beside the plain weights: a copy that nobody trains (`engines.local.packed`).
+
+    Without training most plain weights are given up for it. They were loaded first, so the need never falls below them.
+    """
     if not config.model.packed or (learns and not lora):
         return 0
-    if learns:
-        return 4 * (shape.parameters - (0 if shape.tied else shape.embedding_parameters))
-    return 4 * shape.embedding_parameters if shape.tied else 0
+    packed = shape.parameters - (0 if shape.tied else shape.embedding_parameters)
+    size = 2 if platform.machine() in HALF_PACKED else 4
+    given_up = 0 if learns else 4 * (shape.parameters - shape.embedding_parameters)
+    return max(0, size * packed - given_up)
 
 
 def rows_at_once(weights: int, device: DeviceKind) -> int:

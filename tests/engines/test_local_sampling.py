@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evoenv.admission.review import read_review
-from evoenv.engines.local import decode, kv
+from evoenv.engines.local import decode, kv, packed
 from evoenv.engines.local.draft import Draft
-from evoenv.engines.local.packed import MOST_ROWS, pack_frozen
+from evoenv.engines.local.packed import pack_frozen
 from evoenv.engines.local.plain import PlainDecoder
 from evoenv.engines.local.policy import LocalPolicy
 from evoenv.engines.local.prompts import encode_prompt
@@ -544,21 +544,44 @@ def test_attention_is_left_as_it_was_for_the_trainer(tiny_models: Tiny) -> None:
     assert model.config._attn_implementation == before == "sdpa"
 
 
+PACKERS = {"half": packed._in_half_precision, "float32": packed._in_float32}
+"""By name, so that a processor which has both tests both."""
+
+
 @both_architectures
 @pytest.mark.parametrize("trained", [True, False])
-def test_packed_weights_sample_the_same(tiny_models: Tiny, arch: str, trained: bool) -> None:
+@pytest.mark.parametrize("kind", PACKERS)
+def test_packed_weights_sample_what_the_model_of_those_weights_samples(
+    tiny_models: Tiny, monkeypatch: pytest.MonkeyPatch, arch: str, trained: bool, kind: str
+) -> None:
+    if kind == "half" and packed._packer() is not packed._in_half_precision:
+        pytest.skip("this processor, or this build of torch, has no FBGEMM")
     model, tokenizer = tiny_models[arch]
-    plain = by_key(list(LocalPolicy(model, tokenizer).sample(mixed_requests())))
+    expected = copy.deepcopy(model)
+    for layer in expected.modules():
+        if isinstance(layer, torch.nn.Linear) and kind == "half":
+            layer.weight = torch.nn.Parameter(layer.weight.detach().half().float())
+    plain = by_key(list(LocalPolicy(expected, tokenizer).sample(mixed_requests())))
+    monkeypatch.setattr(packed, "_packer", lambda: PACKERS[kind])
     frozen = copy.deepcopy(model).requires_grad_(False)
     linear = sum(layer.weight.numel() for layer in frozen.modules() if isinstance(layer, torch.nn.Linear))
     assert pack_frozen(frozen, trained=trained) == linear
-    packed = by_key(list(LocalPolicy(frozen, tokenizer).sample(mixed_requests())))
-    assert packed.keys() == plain.keys()
-    for key, sample in packed.items():
+    samples = by_key(list(LocalPolicy(frozen, tokenizer).sample(mixed_requests())))
+    assert samples.keys() == plain.keys()
+    for key, sample in samples.items():
         assert sample.rollout is not None
         assert plain[key].rollout is not None
         assert sample.rollout.token_ids == plain[key].rollout.token_ids
         assert sample.rollout.logprobs == pytest.approx(plain[key].rollout.logprobs, abs=1e-5)
+
+
+def test_without_a_library_that_packs_the_weights_stay_as_they_are(
+    tiny_models: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frozen = copy.deepcopy(tiny_models["llama"][0]).requires_grad_(False)
+    monkeypatch.setattr(packed, "_packer", lambda: None)
+    assert pack_frozen(frozen, trained=False) == 0
+    assert "forward" not in vars(frozen.lm_head)
 
 
 def test_plain_weights_stay_for_gradients_and_for_what_is_tied_to_them(tiny_models: Tiny) -> None:
@@ -573,9 +596,10 @@ def test_plain_weights_stay_for_gradients_and_for_what_is_tied_to_them(tiny_mode
     layer(rows).sum().backward()
     assert rows.grad is not None
     assert torch.allclose(rows.grad, layer.weight.sum(0).expand(3, -1), atol=1e-5)
-    with torch.no_grad():
-        many = torch.randn(MOST_ROWS + 1, layer.in_features)
-        assert torch.equal(layer(many), torch.nn.functional.linear(many, layer.weight, layer.bias))
+    with torch.no_grad():  # the reference of the trainer: as exact as what is compared with it
+        assert torch.equal(layer(rows), torch.nn.functional.linear(rows, layer.weight, layer.bias))
+    with torch.inference_mode():  # sampling
+        assert torch.equal(layer(rows), packed._packer()(layer)(rows.detach()))
     pack_frozen(alone, trained=False)
     others = sum(item.weight.numel() for item in alone.modules() if isinstance(item, torch.nn.Linear))
     assert others == alone.lm_head.weight.numel() == alone.get_input_embeddings().weight.numel()
