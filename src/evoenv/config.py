@@ -32,9 +32,9 @@ class GeneratorConfig(Section, frozen=True):
     """Examples from S shown in each prompt."""
     few_shot_choice: Literal["diverse", "random"] = "diverse"
     reward: Literal["full", "gated", "without-quality", "without-diversity"] = "full"
-    """The ablations drop Q_val (validation and difficulty) or γ·N (novelty) from the generator's reward. `gated` gives
-    what the novelty gate refuses no more than code that does not run: the full reward teaches a model that can copy
-    before it can write to do nothing else, since a copy is valid."""
+    """The ablations drop Q_val (validation and difficulty) or γ·N (novelty) from the generator's reward. `gated` pays
+    only for what validation, calibration and the novelty gate would let in, and gives −½ for all else: a small model
+    that is paid for less learns to copy, since a copy is valid, or to ask nonsense, since that is new."""
     prompt: Literal["full", "guided", "short"] = "full"
     """`short` is for models that a long list of rules confuses more than it helps; `guided` for small models that write
     Python: it gives the form of a simple environment, whose question and computation are theirs to write."""

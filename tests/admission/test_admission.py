@@ -80,20 +80,25 @@ def test_a_mixed_batch_gets_the_rewards_and_fates_of_the_table():
     assert by_name["best"].q_val == pytest.approx(THIRD, abs=1e-6)
 
 
-def test_gated_rewards_give_copies_what_code_gets_that_does_not_run():
+def test_gated_rewards_pay_only_for_what_every_gate_but_the_review_lets_in():
     config = load_config(overrides=['generator.reward="gated"'])
     batch = [
+        evaluated("no code", None, layer=0),
         evaluated("crashes", None, layer=1),
         evaluated("early copy", (0.8, 0.6, 0), layer=2),
+        evaluated("fails", (0.6, 0.8, 0), layer=3),  # new, and not valid
         evaluated("copy", (0.8, 0.6, 0)),
-        evaluated("fails", (0.6, 0.8, 0), layer=3),  # sim .6, N .4
-        evaluated("new", (0, 1, 0)),
+        evaluated("hard", (0, 1, 0), pass_rate=0.0),
+        evaluated("easy", (0, 1, 0), pass_rate=1.0),
+        evaluated("wrong", (0, 1, 0), review=False),
+        evaluated("new", (0, 0, 1)),
     ]
     decided = decide_admissions(batch, GAMMA, config)
-    assert [d.reward for d in decided] == pytest.approx([-0.5, -0.5, -0.5, 0.8, HALF + 2.0], abs=1e-6)
-    assert [d.q_val for d in decided] == pytest.approx([-0.5, -0.5, -0.5, 0.0, HALF], abs=1e-6)
+    assert [d.reward for d in decided] == pytest.approx([-0.5] * 7 + [HALF + 2.0] * 2, abs=1e-6)
+    assert [d.q_val for d in decided] == pytest.approx([-0.5] * 7 + [HALF] * 2, abs=1e-6)
+    reasons = ["layer", "layer", "layer", "layer", "gate", "too-hard", "too-easy", "review", "admitted"]
     plainly = decide_admissions(batch, GAMMA, CONFIG)
-    assert [d.reason for d in decided] == [d.reason for d in plainly] == ["layer", "layer", "gate", "layer", "admitted"]
+    assert [d.reason for d in decided] == [d.reason for d in plainly] == reasons
 
 
 def test_the_better_of_two_copies_enters_whatever_their_order():

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from evoenv.admission.novelty import Measured, beyond_gate
-from evoenv.admission.reward import COPY, FULL_LAYER, NOVELTY_FROM_LAYER, generator_reward, q_val
+from evoenv.admission.reward import FULL_LAYER, UNUSABLE, generator_reward, q_val
 from evoenv.config import Config
 from evoenv.records import Decision
 
@@ -68,13 +68,13 @@ def decide_admissions(batch: Sequence[Evaluated], gamma: float, config: Config) 
 
 def _quality(item: Evaluated, config: Config) -> float:
     if _worthless(item, config):
-        return COPY
+        return UNUSABLE
     return q_val(item.layer, _pass_rate(item, config), config.calibration.target, config.calibration.sigma)
 
 
 def _reward(item: Evaluated, gamma: float, config: Config) -> float:
     if _worthless(item, config):
-        return COPY
+        return UNUSABLE
     novelty = item.measured.novelty.novelty if item.measured else None
     calibration = config.calibration
     return generator_reward(
@@ -123,9 +123,13 @@ def _gated(item: Evaluated, config: Config) -> bool:
 
 
 def _worthless(item: Evaluated, config: Config) -> bool:
-    """Return whether the candidate runs, and gets as little as if it did not, because it is a copy."""
-    refused = _gated(item, config) or _uncalibrated(item, config)
-    return config.generator.reward == "gated" and item.layer >= NOVELTY_FROM_LAYER and refused
+    """Return whether rewards are gated, and a gate refuses the candidate; the review is none of them."""
+    if config.generator.reward != "gated":
+        return False
+    if item.layer != FULL_LAYER or _gated(item, config) or _uncalibrated(item, config):
+        return True
+    pass_rate = _pass_rate(item, config)
+    return pass_rate is not None and not 0.0 < pass_rate < 1.0
 
 
 def _unasked(item: Evaluated, config: Config) -> bool:

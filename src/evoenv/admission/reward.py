@@ -1,4 +1,4 @@
-"""The generator's reward: R_gen = Q_val(ℓ, â) + [ℓ ≥ 2]·γ·N; with `gated` rewards −½ for what the novelty gate refuses.
+"""The generator's reward: R_gen = Q_val(ℓ, â) + [ℓ ≥ 2]·γ·N; with `gated` rewards −½ for what cannot be admitted.
 
 The review's verdict is no argument of any function here, so that the generator cannot be trained to please
 the reviewer; that is the reason for this module being separate from `admission`.
@@ -13,8 +13,8 @@ Parts: TypeAlias = Literal["full", "gated", "without-quality", "without-diversit
 
 FULL_LAYER = 5
 NOVELTY_FROM_LAYER = 2
-COPY = -0.5
-"""All that a candidate gets that the novelty gate refuses, with `gated` rewards: what code gets that does not run."""
+UNUSABLE = -0.5
+"""With `gated` rewards all that a candidate gets which cannot be admitted, whatever a review says of it."""
 _BELOW_FULL = {0: -1.0, 1: -0.5, 2: -0.25, 3: 0.0, 4: 0.0}
 
 
