@@ -19,16 +19,19 @@ import time
 from typing import Any
 
 import torch
-from torch import nn
 
 from evoenv.engines.local import packed
 from evoenv.engines.local.policy import LocalPolicy
 from evoenv.environment.seeds import seed_sources
 from evoenv.models.resolve import load_model, load_tokenizer, resolve_device, resolve_model
+from evoenv.objective import ResponseWeight, Row
 from evoenv.records import Message, Request, Sample
+from evoenv.training.logprobs import LogprobScorer
 
 GROUP = 8
-WAYS = {"plain": None, "float32": packed._in_float32, "half": packed._in_half_precision}
+BUDGET = 2048
+"""How many tokens the trainer computes at once."""
+WAYS = {"plain": None, "float32": packed.in_float32, "half": packed.in_half_precision}
 
 
 def requests(rows: int, tokens: int) -> list[Request]:
@@ -53,19 +56,16 @@ def sampled(policy: LocalPolicy, rows: int, tokens: int) -> tuple[dict[str, floa
     return {"rows": rows, "tokens": drawn, "per_second": drawn / wall, "per_cpu_second": drawn / cpu}, samples
 
 
-@torch.no_grad()
 def gaps(model: Any, samples: list[Sample]) -> dict[str, float]:
-    """Compare what was sampled with what the plain model gives the same tokens."""
+    """Compare what was sampled with what the plain model gives the same tokens, as a trainer recomputes them."""
+    weight = ResponseWeight(1.0, 1.0, 0.0)
+    rows = [Row("solver", sample.rollout, 0.0, weight) for sample in samples if sample.rollout is not None]
+    scorer = LogprobScorer(model)
     differences = []
-    for sample in samples:
-        rollout = sample.rollout
-        if rollout is None:
-            continue
-        prompt, reply = list(rollout.prompt_ids), list(rollout.token_ids)
-        whole = torch.tensor([prompt + reply[:-1]])
-        logits = model(input_ids=whole, logits_to_keep=len(reply)).logits[0]
-        own = logits.float().log_softmax(-1).gather(1, torch.tensor(reply)[:, None])[:, 0]
-        differences.append(own - torch.tensor(list(rollout.logprobs)))
+    with scorer.running():
+        for batch in scorer.plan(rows, BUDGET):
+            drawn = torch.tensor([logprob for row in batch.rows for logprob in row.sampled])
+            differences.append(scorer.logprobs(batch) - drawn)
     gap = torch.cat(differences)
     ratio = gap.exp()
     return {
@@ -81,16 +81,14 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     tokenizer = load_tokenizer(path)
     report: dict[str, Any] = {"model": arguments.model, "threads": torch.get_num_threads(), "ways": {}}
     for name, pack in WAYS.items():
-        if name == "half" and packed._packer() is not pack:
+        if name == "half" and packed.best_packer() is not pack:
             report["ways"][name] = None
             continue
         # Only the modules are copied: the weights of all ways are the same tensors.
         memo = {id(weight): weight for weight in model.parameters()}
         own = copy.deepcopy(model, memo)
         if pack is not None:
-            for layer in own.modules():
-                if type(layer) is nn.Linear:
-                    packed._replace(layer, pack(layer), keep=True)
+            packed.pack_frozen(own, trained=True, pack=pack)
         policy = LocalPolicy(own, tokenizer)
         turns = [sampled(policy, rows, arguments.tokens) for rows in arguments.rows]
         report["ways"][name] = {"speed": [speed for speed, _ in turns]}

@@ -544,7 +544,7 @@ def test_attention_is_left_as_it_was_for_the_trainer(tiny_models: Tiny) -> None:
     assert model.config._attn_implementation == before == "sdpa"
 
 
-PACKERS = {"half": packed._in_half_precision, "float32": packed._in_float32}
+PACKERS = {"half": packed.in_half_precision, "float32": packed.in_float32}
 """By name, so that a processor which has both tests both."""
 
 
@@ -552,9 +552,9 @@ PACKERS = {"half": packed._in_half_precision, "float32": packed._in_float32}
 @pytest.mark.parametrize("trained", [True, False])
 @pytest.mark.parametrize("kind", PACKERS)
 def test_packed_weights_sample_what_the_model_of_those_weights_samples(
-    tiny_models: Tiny, monkeypatch: pytest.MonkeyPatch, arch: str, trained: bool, kind: str
+    tiny_models: Tiny, arch: str, trained: bool, kind: str
 ) -> None:
-    if kind == "half" and packed._packer() is not packed._in_half_precision:
+    if kind == "half" and packed.best_packer() is not packed.in_half_precision:
         pytest.skip("this processor, or this build of torch, has no FBGEMM")
     model, tokenizer = tiny_models[arch]
     expected = copy.deepcopy(model)
@@ -562,10 +562,9 @@ def test_packed_weights_sample_what_the_model_of_those_weights_samples(
         if isinstance(layer, torch.nn.Linear) and kind == "half":
             layer.weight = torch.nn.Parameter(layer.weight.detach().half().float())
     plain = by_key(list(LocalPolicy(expected, tokenizer).sample(mixed_requests())))
-    monkeypatch.setattr(packed, "_packer", lambda: PACKERS[kind])
     frozen = copy.deepcopy(model).requires_grad_(False)
     linear = sum(layer.weight.numel() for layer in frozen.modules() if isinstance(layer, torch.nn.Linear))
-    assert pack_frozen(frozen, trained=trained) == linear
+    assert pack_frozen(frozen, trained=trained, pack=PACKERS[kind]) == linear
     samples = by_key(list(LocalPolicy(frozen, tokenizer).sample(mixed_requests())))
     assert samples.keys() == plain.keys()
     for key, sample in samples.items():
@@ -579,7 +578,7 @@ def test_without_a_library_that_packs_the_weights_stay_as_they_are(
     tiny_models: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frozen = copy.deepcopy(tiny_models["llama"][0]).requires_grad_(False)
-    monkeypatch.setattr(packed, "_packer", lambda: None)
+    monkeypatch.setattr(packed, "best_packer", lambda: None)
     assert pack_frozen(frozen, trained=False) == 0
     assert "forward" not in vars(frozen.lm_head)
 
@@ -599,7 +598,7 @@ def test_plain_weights_stay_for_gradients_and_for_what_is_tied_to_them(tiny_mode
     with torch.no_grad():  # the reference of the trainer: as exact as what is compared with it
         assert torch.equal(layer(rows), torch.nn.functional.linear(rows, layer.weight, layer.bias))
     with torch.inference_mode():  # sampling
-        assert torch.equal(layer(rows), packed._packer()(layer)(rows.detach()))
+        assert torch.equal(layer(rows), packed.best_packer()(layer)(rows.detach()))
     pack_frozen(alone, trained=False)
     others = sum(item.weight.numel() for item in alone.modules() if isinstance(item, torch.nn.Linear))
     assert others == alone.lm_head.weight.numel() == alone.get_input_embeddings().weight.numel()

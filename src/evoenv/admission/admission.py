@@ -97,24 +97,35 @@ def _pass_rate(item: Evaluated, config: Config) -> float | None:
 
 def _fate(item: Evaluated, admitted: Sequence[Evaluated], config: Config) -> tuple[Reason, float | None]:
     """Return the first rule that refuses, or `admitted`, and sim as measured at this moment if it was asked for."""
-    pass_rate = _pass_rate(item, config)
-    if item.layer != FULL_LAYER or item.measured is None or pass_rate is None:
-        return "layer", None
-    if _unasked(item, config):
-        return "gate", item.measured.novelty.similarity
-    if not item.review_passed:
-        return "review", None
-    if pass_rate <= 0.0:
-        return "too-hard", None
-    if pass_rate >= 1.0:
-        return "too-easy", None
-    if config.admission.gates_asymmetry and (item.asymmetry is None or item.asymmetry < config.admission.min_asymmetry):
-        return "asymmetry", None
-    if _gated(item, config):
-        return "gate", item.measured.novelty.similarity
+    refusal = _refusal(item, config)
+    if refusal is not None or item.measured is None:
+        gated = item.measured if refusal == "gate" else None
+        return refusal or "layer", gated.novelty.similarity if gated else None
     similarity = _similarity_now(item.measured, admitted, config.novelty.mix)
     same = any(item.environment_id == other.environment_id for other in admitted)
     return ("batch-duplicate" if same or similarity >= config.novelty.gate else "admitted"), similarity
+
+
+def _refusal(item: Evaluated, config: Config, *, opinions: bool = True) -> Reason | None:
+    """Return the first rule that refuses the candidate, whoever else is in its batch.
+
+    `opinions`: whether the rules count that ask a model what it thinks of the candidate, too.
+    """
+    pass_rate = _pass_rate(item, config)
+    if item.layer != FULL_LAYER or item.measured is None or pass_rate is None:
+        return "layer"
+    if _unasked(item, config):
+        return "gate"
+    if opinions and not item.review_passed:
+        return "review"
+    if pass_rate <= 0.0:
+        return "too-hard"
+    if pass_rate >= 1.0:
+        return "too-easy"
+    least = config.admission.min_asymmetry if opinions and config.admission.gates_asymmetry else None
+    if least is not None and (item.asymmetry is None or item.asymmetry < least):
+        return "asymmetry"
+    return "gate" if _gated(item, config) else None
 
 
 def _gated(item: Evaluated, config: Config) -> bool:
@@ -123,13 +134,8 @@ def _gated(item: Evaluated, config: Config) -> bool:
 
 
 def _worthless(item: Evaluated, config: Config) -> bool:
-    """Return whether rewards are gated, and a gate refuses the candidate; the review is none of them."""
-    if config.generator.reward != "gated":
-        return False
-    if item.layer != FULL_LAYER or _gated(item, config) or _uncalibrated(item, config):
-        return True
-    pass_rate = _pass_rate(item, config)
-    return pass_rate is not None and not 0.0 < pass_rate < 1.0
+    """Return whether rewards are gated, and a rule refuses the candidate that asks for no opinion."""
+    return config.generator.reward == "gated" and _refusal(item, config, opinions=False) is not None
 
 
 def _unasked(item: Evaluated, config: Config) -> bool:

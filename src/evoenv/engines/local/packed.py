@@ -23,17 +23,19 @@ from torch.nn import functional
 log = logging.getLogger(__name__)
 
 Product = Callable[[Tensor], Tensor]
+Packer = Callable[[nn.Linear], Product]
 USUAL_ROWS = 96
 """For how many rows oneDNN arranges its weights."""
 
 
-def pack_frozen(model: nn.Module, *, trained: bool) -> int:
+def pack_frozen(model: nn.Module, *, trained: bool, pack: Packer | None = None) -> int:
     """Pack every float32 linear layer on the CPU that is not trained; return how many weights were packed.
 
     `trained`: whether a learner steps the weights that want a gradient. If so, all layers keep their plain weights,
     through which gradients flow. Without one all are frozen, and plain weights that nothing else uses are given up.
+    `pack`: how; unless it is given, the best that this processor has.
     """
-    pack = _packer()
+    pack = pack or best_packer()
     if pack is None:
         log.info("this build of torch has neither FBGEMM nor oneDNN: weights are not packed")
         return 0
@@ -51,14 +53,15 @@ def _packable(layer: nn.Linear, *, trained: bool) -> bool:
     return weight.device.type == "cpu" and weight.dtype == torch.float32 and not (trained and weight.requires_grad)
 
 
-def _packer() -> Callable[[nn.Linear], Product] | None:
+def best_packer() -> Packer | None:
     """Return what packs a layer on this processor, with this build of torch."""
     if "fbgemm" in torch.backends.quantized.supported_engines:
-        return _in_half_precision
-    return _in_float32 if torch.backends.mkldnn.is_available() else None  # type: ignore[no-untyped-call]
+        return in_half_precision
+    return in_float32 if torch.backends.mkldnn.is_available() else None  # type: ignore[no-untyped-call]
 
 
-def _in_half_precision(layer: nn.Linear) -> Product:
+def in_half_precision(layer: nn.Linear) -> Product:
+    """Arrange the weights in half precision, by FBGEMM."""
     operations: Any = torch.ops.quantized
     engines: Any = torch.backends.quantized
     engine = engines.engine
@@ -75,7 +78,8 @@ def _in_half_precision(layer: nn.Linear) -> Product:
     return multiply
 
 
-def _in_float32(layer: nn.Linear) -> Product:
+def in_float32(layer: nn.Linear) -> Product:
+    """Arrange the weights as they are, by oneDNN."""
     operations: Any = torch.ops.mkldnn
     weight, bias = operations._reorder_linear_weight(layer.weight.detach(), USUAL_ROWS), _bias(layer)
 
