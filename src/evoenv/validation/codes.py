@@ -114,6 +114,10 @@ CODES: dict[str, tuple[str, str]] = {
         "Difficulty changes neither the size nor the content of instances.",
         "Let the level set the size, the range of values or the depth of the task.",
     ),
+    "L4.count-contradicted": (
+        "The prompt says another number of things than it shows.",
+        "Write the number from the instance into the prompt, as in {n}: it changes with the level.",
+    ),
     "L4.ambiguous-prompt": (
         "Two equal prompts have different answers.",
         "Show everything that the answer depends on in the prompt.",

@@ -15,6 +15,7 @@ from typing import Any
 from evoenv.records import Finding
 from evoenv.sandbox.outcomes import Failed, Ok
 from evoenv.validation.codes import finding
+from evoenv.validation.counts import check_counts
 from evoenv.validation.difficulty import check_difficulty_matters
 from evoenv.validation.evidence import Drawn, Evidence, canonical
 from evoenv.validation.forms import FORMS, PART_FORMS
@@ -34,6 +35,7 @@ def check_variation(evidence: Evidence) -> list[Finding]:
     findings = check_prompts_vary(evidence.drawn) or check_space(evidence)
     findings += check_answers_vary(evidence.drawn)
     findings += check_difficulty_matters(evidence)
+    findings += check_counts(evidence.drawn)
     findings += check_equal_prompts(evidence) or check_counterfactuals(evidence)
     return findings
 
