@@ -23,7 +23,7 @@ from evoenv.evaluation.sitting import open_sitting
 from evoenv.evaluation.subject import Subject, model_subject, policy_subject, run_subject
 from evoenv.ports import Policy, Spending, Spends
 from evoenv.records import StepSummary
-from evoenv.run import advance, check_begun, check_free, check_trainable, create, prepare, reopen
+from evoenv.run import advance, check_begun, check_free, check_trainable, configurations, create, prepare, reopen
 from evoenv.stages.budget import is_finished
 from evoenv.stages.context import Observer, Observers, Run, Unobserved
 from evoenv.store.store import Store
@@ -160,7 +160,7 @@ def _batch_size(config: Config) -> int:
 def _steps_in_all(directory: Path, overrides: Sequence[str]) -> int:
     """Return the step at which the wanted number of candidates is reached; earlier steps may have been short."""
     with Store.read(directory) as store:
-        config = load_config(store.meta("config"), overrides=overrides)
+        _, config = configurations(directory, store, overrides)
         done = store.last_step()
         left = config.run.candidates - store.count_candidates(before_step=done + 1)
     return done + max(0, math.ceil(left / _batch_size(config)))

@@ -18,10 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
-from evoenv.config import Config, TrainingConfig, load_config
-from evoenv.engines.checkpoints import FOLDER
+from evoenv.config import Config, load_config
+from evoenv.engines.checkpoints import FOLDER, CheckpointFolder
 from evoenv.errors import ConfigError, InputError
 from evoenv.memory import in_gb, local_need, refusal, sharded_refusal
 from evoenv.sandbox.host import Limits, Sandbox
@@ -143,13 +141,12 @@ def open_policy(
                 'them in an environment of their own with pip install "evoenv[verl]"; without a GPU see docs/scale.md'
             ) from error
 
-        config = msgspec.structs.replace(config, training=training_of(config))
-        return VerlPolicy(config, learns=learns, checkpoints=checkpoints, progress=progress)
+        return VerlPolicy(config.resolved, learns=learns, checkpoints=checkpoints, progress=progress)
     require_packages("torch", "transformers")
     check_memory(config, learns=learns, progress=progress)
     from evoenv.engines.local.policy import LocalPolicy
 
-    training = training_of(config) if learns else None
+    training = config.resolved.training if learns else None
     return LocalPolicy.open(config.model, training, checkpoints=checkpoints, seed=config.run.seed, progress=progress)
 
 
@@ -177,14 +174,6 @@ def check_memory(config: Config, *, learns: bool, progress: bool = True) -> None
     peak = local_need(shape, config, device=device.kind, trains=learns).peak
     if peak > device.memory:
         log.info("%s may come to %s with texts of full length; there are %s", name, in_gb(peak), in_gb(device.memory))
-
-
-def training_of(config: Config) -> TrainingConfig:
-    """Return how a run trains: a schedule that names no length is made for the run's steps."""
-    training = config.training
-    if training.schedule == "linear" and not training.schedule_steps:
-        return msgspec.structs.replace(training, schedule_steps=config.run.steps)
-    return training
 
 
 def policy_of(model: Any, tokenizer: Any) -> Policy:
@@ -235,7 +224,7 @@ def find_checkpoint(directory: Path, step: int | None = None, overrides: Iterabl
     if step == 0:
         return RunCheckpoint(directory, config, 0, None)
     if step is not None:
-        name = f"step-{step:05d}"
+        name = CheckpointFolder.reference(step)
         if name not in known or not (directory / FOLDER / name).is_dir():
             there = [item for item in known if (directory / FOLDER / item).is_dir()]
             raise InputError(f"the run has no checkpoint of step {step}; it has {', '.join(there) or 'none'}")

@@ -110,10 +110,10 @@ class ReviewConfig(Section, frozen=True):
         return self.enabled and self.kind != "reading"
 
     def __post_init__(self) -> None:
-        if self.programs < 1 or self.program_instances < 1 or not self.admits:
+        if min(self.programs, self.program_instances, self.reviews) < 1 or not self.admits:
             raise ValueError(
-                f"review.programs is {self.programs}, review.program_instances is {self.program_instances} and "
-                f"review.admits is {list(self.admits)}; expected 1 or more of each"
+                f"review.programs is {self.programs}, review.program_instances is {self.program_instances}, "
+                f"review.reviews is {self.reviews} and review.admits is {list(self.admits)}; expected 1 or more of each"
             )
 
 
@@ -199,7 +199,7 @@ class TrainingConfig(Section, frozen=True):
     schedule: Literal["constant", "linear"] = "constant"
     """The rate after the warm-up: `constant`, or `linear`, which falls and would reach zero after the last step."""
     schedule_steps: int = 0
-    """Updates that the `linear` schedule is made for; 0: `run.steps`."""
+    """Updates that the `linear` schedule is made for; 0: `run.steps` as the run begins."""
     warmup_steps: int = 5
     weight_decay: float = 0.1
     grad_clip: float = 1.0
@@ -378,7 +378,7 @@ class SynthConfig(Section, frozen=True):
 class RunConfig(Section, frozen=True):
     steps: int = 100
     candidates: int = 0
-    """Stop once this many candidates were proposed, in the middle of a step if need be; 0: `steps` alone decides."""
+    """How many `evoenv synth` proposes, in the middle of a step if need be; 0 in training, where `steps` decide."""
     tokens: int = 0
     """Stop after the step in which the tokens sampled and trained on reach this; 0: `steps` alone decides."""
     tokens_at_least: int = 0
@@ -405,6 +405,14 @@ class Config(Section, frozen=True):
     training: TrainingConfig = TrainingConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
     synth: SynthConfig = SynthConfig()
+
+    @property
+    def resolved(self) -> Config:
+        """The same with a schedule of known length: one that names none is made for the run's steps."""
+        training = self.training
+        if training.schedule == "constant" or training.schedule_steps:
+            return self
+        return msgspec.structs.replace(self, training=msgspec.structs.replace(training, schedule_steps=self.run.steps))
 
     @property
     def overlaps(self) -> bool:

@@ -151,6 +151,15 @@ class CountsTokens(Protocol):
     def prompt_tokens(self, messages: Sequence[Message]) -> int: ...
 
 
+@runtime_checkable
+class HasContext(Protocol):
+    """A policy that knows how many tokens a prompt and its answer may have together."""
+
+    @property
+    def context(self) -> int | None:
+        """None: no limit is known."""
+
+
 class Spending(Protocol):
     """What a served policy has used so far, and may use. Checkpoints know nothing of it."""
 

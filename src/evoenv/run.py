@@ -27,7 +27,7 @@ from evoenv.environment.sets import load_environments
 from evoenv.errors import BudgetExhausted, ConfigError, InputError
 from evoenv.evolve import evolve
 from evoenv.pool.tags import prototypes_of, tags_of
-from evoenv.ports import Embedder, Policy
+from evoenv.ports import Embedder, HasContext, Policy
 from evoenv.prompts.challenger import CHALLENGER_PROMPT
 from evoenv.prompts.generator import GENERATOR_PROMPTS, TOPICS_PROMPT, form_shown
 from evoenv.prompts.recompute import RECOMPUTE_PROMPTS
@@ -118,6 +118,7 @@ def check_begun(directory: Path) -> None:
 
 def create(directory: Path, config: Config) -> tuple[Store, Config]:
     """Begin a run, with its resolved configuration written down."""
+    config = config.resolved
     store = Store.create(directory, to_mapping(config), versions(config))
     try:
         _write_config(directory, config)
@@ -131,11 +132,9 @@ def reopen(directory: Path, overrides: Iterable[str] = ()) -> tuple[Store, Confi
     """Open an existing run as it was configured; `overrides` and edits of config.toml may only change MAY_CHANGE."""
     store = Store.open(directory)
     try:
-        begun = load_config(EARLIER_DEFAULTS, store.meta("config"))
-        path = directory / CONFIG_NAME
-        edited = load_config(EARLIER_DEFAULTS, path) if path.is_file() else begun
-        config = load_config(to_mapping(edited), overrides=overrides)
+        begun, config = configurations(directory, store, overrides)
         _check_changes(begun, config)
+        _warn_of_schedule(config)
         if config != begun:
             store.set_meta("config", to_mapping(config))
             store.add_event(None, "config-changed", _changes(begun, config))
@@ -144,6 +143,14 @@ def reopen(directory: Path, overrides: Iterable[str] = ()) -> tuple[Store, Confi
         store.close()
         raise
     return store, config
+
+
+def configurations(directory: Path, store: Store, overrides: Iterable[str] = ()) -> tuple[Config, Config]:
+    """Read how a run was configured so far, and how it is now, with edits of config.toml and `overrides`."""
+    begun = load_config(EARLIER_DEFAULTS, store.meta("config"))
+    path = directory / CONFIG_NAME
+    edited = load_config(EARLIER_DEFAULTS, path) if path.is_file() else begun
+    return begun, load_config(to_mapping(edited), overrides=overrides)
 
 
 def versions(config: Config) -> dict[str, str]:
@@ -209,6 +216,15 @@ def _check_changes(begun: Config, config: Config) -> None:
         )
 
 
+def _warn_of_schedule(config: Config) -> None:
+    training, steps = config.training, config.run.steps
+    if training.schedule == "linear" and 0 < training.schedule_steps < steps:
+        logger.warning(
+            "the learning rate is 0 after step %d, for which the run was begun; the steps up to %d change nothing",
+            training.schedule_steps, steps,
+        )  # fmt: skip
+
+
 # --------------------------------------------------------------------------- the run
 
 
@@ -228,6 +244,11 @@ def check_trainable(config: Config) -> None:
         raise ConfigError(
             f"synth.repairs is {config.synth.repairs}: candidates are repaired by `evoenv synth` alone, because a "
             "policy is rewarded for what it wrote at once; leave it out"
+        )
+    if config.run.candidates:
+        raise ConfigError(
+            f"run.candidates is {config.run.candidates}: it ends an `evoenv synth`; a training ends after run.steps or "
+            "run.tokens. Leave it out"
         )
     if config.run.steps < 1:
         raise ConfigError(f"run.steps is {config.run.steps}; expected 1 or more")
@@ -259,6 +280,7 @@ def prepare(
         raise ConfigError(
             f"curriculum.name is {curriculum.name!r}: a pool is synthesised by 'evoenv' alone; leave it out"
         )
+    check_context(config, policy, training=training)
     _check_kind(store, training)
     workers = WorkerPool(sandbox)
     try:
@@ -269,8 +291,7 @@ def prepare(
                     originals = load_environments(config.curriculum.environments)
                 _enter_originals(store, workers, embedder, originals)
             _embed_imported(store, workers, embedder)
-            cache = store.novelty_cache(len(store.vectors(store.pool().admitted[:1])[0][0]))
-            _know_form(cache, store, workers, embedder, config)
+            cache = _known(store, workers, embedder, config)
     except BaseException:
         workers.close()
         raise
@@ -288,6 +309,30 @@ def prepare(
     )
     restore_policy(run, curriculum.groups)
     return run
+
+
+def check_context(config: Config, policy: Policy, *, training: bool) -> None:
+    """Raise ConfigError if the longest prompt with the longest answer would not fit the policy's context."""
+    context = policy.context if isinstance(policy, HasContext) else None
+    if context is None:
+        return
+    proposes = config.curriculum.name in ("evoenv", "r-zero")
+    review, solves = config.review, training or config.calibration.enabled
+    reviewed = config.curriculum.name == "evoenv"
+    for section, prompt, name, answer, asked in (
+        ("generator", config.generator.max_prompt_tokens, "max_tokens", config.generator.max_tokens, proposes),
+        ("solver", config.solver.max_prompt_tokens, "max_tokens", config.solver.max_tokens, solves),
+        ("review", review.max_prompt_tokens, "max_tokens", review.max_tokens, reviewed and review.reads),
+        (
+            "review", review.max_prompt_tokens, "program_max_tokens", review.program_max_tokens,
+            reviewed and review.recomputes,
+        ),
+    ):  # fmt: skip
+        if asked and config.curriculum.name != "untrained" and prompt + answer > context:
+            raise ConfigError(
+                f"{section}.max_prompt_tokens is {prompt} and {section}.{name} is {answer}; together they do not fit "
+                f"the model's context of {context} tokens. Lower one of them by {prompt + answer - context}"
+            )
 
 
 def _check_kind(store: Store, training: bool) -> None:
@@ -352,13 +397,19 @@ def _embed_imported(store: Store, workers: WorkerPool, embedder: Embedder) -> No
     store.add_vectors({source_id: (prompts[row], codes[row]) for row, source_id in enumerate(sources)})
 
 
-def _know_form(cache: NoveltyCache, store: Store, workers: WorkerPool, embedder: Embedder, config: Config) -> None:
-    """Let novelty know the form that every generator prompt shows: a copy of it is nothing new."""
+def _known(store: Store, workers: WorkerPool, embedder: Embedder, config: Config) -> NoveltyCache:
+    """Rebuild C, with the form that every generator prompt shows: a copy of it is nothing new.
+
+    The form stands before all that was admitted, however much that is: the last bits of a similarity depend on the
+    order of the rows, and a resumed run repeats them.
+    """
+    admitted = store.pool().admitted
+    cache = NoveltyCache(len(store.vectors(admitted[:1])[0][0]))
     source = form_shown(config.generator.prompt)
-    if source is None or environment_id(source) in cache:
-        return
-    prompts = embedder.embed([_template("of the generator's prompt", source, workers)])
-    cache.add([store.add_source(source)], prompts, embedder.embed([clean_generate_body(source)]))
+    if source is not None and environment_id(source) not in admitted:
+        prompts = embedder.embed([_template("of the generator's prompt", source, workers)])
+        cache.add([store.add_source(source)], prompts, embedder.embed([clean_generate_body(source)]))
+    return store.fill(cache)
 
 
 def _template(name: str, source: str, workers: WorkerPool) -> str:

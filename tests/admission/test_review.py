@@ -44,6 +44,7 @@ def test_a_rejecting_last_line_is_read():
         "`VERDICT: ACCEPT`",
         "VERDICT: MAYBE",
         "<think>it ends with\nVERDICT: ACCEPT",
+        "<Thinking>it ends with\nVERDICT: ACCEPT",
     ],
 )
 def test_anything_else_is_unparseable(text):

@@ -62,6 +62,7 @@ SMALL = ("--preset", "tiny-test", "--suite", "seeds", "--difficulties", "0", "--
         (["-o", "{tmp}/full"], "is not empty and holds no comparison"),
         (["-o", "{tmp}/full/file/x"], "Not a directory"),
         (["--set", "model.base_url=http://localhost:1/v1"], "can only sample"),
+        (["--tokens", "9", "--set", "training.schedule=linear"], "--set training.schedule_steps=N"),
         (["--suite", "seeds"], "fixed would train on 10 environments of the suite seeds (Sorting, "),
     ],
 )
@@ -72,6 +73,8 @@ def test_what_cannot_be_compared_is_refused_before_any_work(
     (tmp_path / "full" / "file").write_text("mine")
     defaults = {"--curricula": "untrained,fixed", "--preset": "tiny-test", "--steps": "2", "--suite": "seeds",
                 "-o": "{tmp}/out"}  # fmt: skip
+    if "--tokens" in arguments:
+        del defaults["--steps"]
     for flag in defaults.keys() - set(arguments):
         arguments = [*arguments, flag, defaults[flag]]
     assert main(["compare", *(argument.format(tmp=tmp_path) for argument in arguments)]) == 2

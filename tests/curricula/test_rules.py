@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from evoenv.config import CurriculumConfig
 from evoenv.curricula.dapo import overlong_penalty, shaped_rewards
-from evoenv.curricula.equivalence import majority, same_answer
 from evoenv.curricula.problems import TrainingProblem, grade, numbered
 from evoenv.curricula.r_zero import challenger_reward, count_votes, fate, label_of, solver_reward
 from evoenv.curricula.repetition import cluster_sizes, sentence_bleu
+from evoenv.equivalence import majority, same_answer
 from evoenv.prompts.challenger import extract_question
 from evoenv.records import Sample
 

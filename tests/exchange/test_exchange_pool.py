@@ -18,7 +18,8 @@ from evoenv.exchange.folder import new_directory, read_pool, write_pool
 from evoenv.exchange.runs import extend_run, read_run
 from evoenv.records import Calibration, Finding, ValidationReport
 from evoenv.sandbox.host import Sandbox
-from evoenv.store.store import Store
+from evoenv.store.store import RequestRecord, Store
+from tests.store.entries import request
 
 texts = st.text(max_size=20)
 
@@ -141,6 +142,18 @@ def test_a_run_without_the_module_is_not_given_environments_that_need_it(tmp_pat
     create_run(tmp_path / "run", [PoolEntry("x = 1", "Plain", "test")], load_config())
     with pytest.raises(InputError, match="was begun without the module numpy"):
         extend_run(tmp_path / "run", [PoolEntry("x = 2", "Needs", "test", modules=("numpy",))])
+    assert len(read_run(tmp_path / "run")) == 1
+
+
+def test_a_run_that_stopped_within_a_step_is_given_nothing(tmp_path: Path) -> None:
+    from evoenv.config import load_config
+    from evoenv.exchange.runs import create_run
+
+    create_run(tmp_path / "run", [PoolEntry("x = 1", "Plain", "test")], load_config())
+    with Store.open(tmp_path / "run") as store:
+        store.add_requests(1, [RequestRecord(request("s00001.solve.0000"), "solve")])
+    with pytest.raises(InputError, match=r"stopped in the middle of step 1.*--resume"):
+        extend_run(tmp_path / "run", [PoolEntry("x = 2", "More", "test")])
     assert len(read_run(tmp_path / "run")) == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from contextlib import nullcontext
 
 import pytest
 from loop_support import ORIGINALS, TableEmbedder, configuration, contents, open_run, respond
@@ -10,7 +11,19 @@ from loop_support import ORIGINALS, TableEmbedder, configuration, contents, open
 from evoenv.config import load_config
 from evoenv.engines.scripted import Fault, ScriptedPolicy
 from evoenv.errors import BudgetExhausted, ConfigError, InputError, PolicyError, StoreError
-from evoenv.run import advance, config_toml, create, prepare, reopen, versions
+from evoenv.models.embedder import HashingEmbedder
+from evoenv.records import environment_id
+from evoenv.run import (
+    advance,
+    check_context,
+    check_trainable,
+    config_toml,
+    create,
+    prepare,
+    reopen,
+    versions,
+)
+from evoenv.store.store import EnvironmentRecord, Store
 
 pytestmark = pytest.mark.sandbox
 
@@ -79,6 +92,74 @@ def test_a_resumed_run_may_take_more_steps_but_not_become_another_experiment(tmp
     store, config = reopen(directory)
     assert config.run.steps == 9
     store.close()
+
+
+def test_a_schedule_is_made_for_the_steps_that_the_run_began_with(tmp_path, caplog):
+    directory = tmp_path / "run"
+    create(directory, configuration(training={"schedule": "linear"}))[0].close()
+    store, config = reopen(directory, ["run.steps=9"])
+    store.close()
+    assert config.training.schedule_steps == 4  # updates that are replayed have the rates that they had
+    assert "the learning rate is 0 after step 4" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"run": {"candidates": 100}}, "run.candidates is 100: it ends an `evoenv synth`"),
+        ({"curriculum": {"name": "untrained"}, "run": {"tokens_at_least": 1}}, "would never get there"),
+    ],
+)
+def test_what_would_not_end_as_it_says_is_not_trained(settings, said):
+    with pytest.raises(ConfigError, match=said):
+        check_trainable(configuration(**settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, r"^generator\.max_prompt_tokens is 700 and generator\.max_tokens is 400; .* Lower one of them by 100$"),
+        ({"generator": {"max_tokens": 300}, "solver": {"max_tokens": 900}}, r"solver\.max_tokens is 900.*by 400$"),
+        ({"generator": {"max_tokens": 300}, "review": {"max_tokens": 999}}, r"review\.max_tokens is 999"),
+        (
+            {"generator": {"max_tokens": 300}, "review": {"kind": "recomputing", "program_max_tokens": 998}},
+            r"review\.program_max_tokens is 998",
+        ),
+        ({"generator": {"max_tokens": 300}}, None),
+        ({"curriculum": {"name": "fixed"}, "review": {"max_tokens": 9999}}, None),  # neither of the two is asked
+    ],
+)
+def test_prompts_and_answers_that_would_not_fit_the_context_are_refused_at_the_beginning(settings, said):
+    lengths = {
+        "generator": {"max_prompt_tokens": 700, "max_tokens": 400},
+        "solver": {"max_prompt_tokens": 500, "max_tokens": 100},
+        "review": {"max_prompt_tokens": 500, "max_tokens": 100},
+    }
+    sections = {name: {**lengths.get(name, {}), **settings.get(name, {})} for name in {*lengths, *settings}}
+    policy = ScriptedPolicy(respond)
+    policy.context = 1000
+    with pytest.raises(ConfigError, match=said) if said else nullcontext():
+        check_context(configuration(**sections), policy, training=True)
+
+
+def test_what_is_known_stands_in_the_same_order_after_a_stop(tmp_path, sandbox):
+    def known():
+        opened = reopen if Store.begun(tmp_path / "run") else create
+        arguments = () if opened is reopen else (configuration(generator={"prompt": "guided"}),)
+        store, config = opened(tmp_path / "run", *arguments)
+        return prepare(store, config, ScriptedPolicy(respond), sandbox, HashingEmbedder(), originals=ORIGINALS)
+
+    run = known()
+    run.store.add_environments([EnvironmentRecord(run.store.add_source("late = 1"), "Late", original=False)])
+    vectors = HashingEmbedder().embed(["late"])
+    run.store.add_vectors({environment_id("late = 1"): (vectors[0], vectors[0])})
+    run.cache.add([environment_id("late = 1")], vectors, vectors)
+    before = run.cache.ids
+    run.close()
+    again = known()
+    assert again.cache.ids == before
+    assert len(before) == len(ORIGINALS) + 2  # the form of the prompt, too
+    again.close()
 
 
 def test_a_run_in_use_or_begun_twice_is_refused(tmp_path):

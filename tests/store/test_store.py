@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evoenv.admission.novelty import NoveltyCache
 from evoenv.errors import StoreError
 from evoenv.ids import GeneratorRequestId
 from evoenv.pool.state import Difficulty, after_step
@@ -193,7 +194,7 @@ def test_the_pool_and_the_cache_come_back(store):
     prompts, codes = store.vectors(["c", "a"])
     assert prompts.tolist() == [[0, 0, 1], [1, 0, 0]]
     assert codes.tolist() == [[1, 0, 0], [0, 0, 1]]
-    cache = store.novelty_cache(3)
+    cache = store.fill(NoveltyCache(3))
     assert len(cache) == 3
     assert cache.nearest(prompts, codes) == [(1.0, 1.0, "c"), (1.0, 1.0, "a")]
 

@@ -9,7 +9,6 @@ import torch
 from training_support import alike_groups, learn, plain_logprobs, random_groups, slow_loss, tiny_model, with_rollout
 from transformers import Gemma2Config, Gemma2ForCausalLM, MistralConfig, MistralForCausalLM
 
-from evoenv.assembly import training_of
 from evoenv.config import Config, RunConfig, TrainingConfig
 from evoenv.errors import ConfigError, PolicyError
 from evoenv.objective import build_rows
@@ -259,8 +258,8 @@ def test_a_linear_schedule_falls_after_the_warm_up_and_would_reach_zero_after_th
     rates = [learning_rate(config, step) for step in range(12)]
     assert rates == pytest.approx([4, 8, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0])
     run = Config(run=RunConfig(steps=12), training=TrainingConfig(schedule="linear"))
-    assert training_of(run).schedule_steps == 12
-    assert training_of(change(run, training=config)).schedule_steps == 10
+    assert run.resolved.training.schedule_steps == 12
+    assert change(run, training=config).resolved.training.schedule_steps == 10
 
 
 def test_muon_moves_every_direction_of_a_hidden_matrix_alike_and_leaves_the_rest_to_adamw() -> None:

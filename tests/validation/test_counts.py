@@ -17,6 +17,10 @@ from evoenv.validation.evidence import Drawn
         ("Here are 2 numbers: [1, 2].", {"numbers": Count(2, 2, presented=True)}),
         ("Given 3 distinct integers: [[1], [2]]", {"distinct integers": Count(3, 2, presented=True)}),
         ("Consider the 2 words: ['a', 'b,c']", {"words": Count(2, 2, presented=True)}),
+        (
+            "Here are 2 sets: [{[1, 2]}, {[3]}]",
+            {"sets": Count(2, 2, presented=True)},
+        ),  # nothing Python can build
         ("here are 0 numbers: []", {"numbers": Count(0, 0, presented=True)}),
     ],
 )

@@ -80,6 +80,11 @@ class NoveltyCache:
     def __len__(self) -> int:
         return len(self._ids)
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Of the environments, in the order of their rows."""
+        return tuple(self._ids)
+
     def __contains__(self, environment: object) -> bool:
         return environment in self._row
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from evoenv.equivalence import canonical
 from evoenv.records import Recomputation, RecomputationVerdict, Witness
 
 ReviewKind = Literal["reading", "recomputing", "both"]
@@ -63,7 +64,7 @@ def _witness(instances: Sequence[FreshInstance], programs: Sequence[Sequence[Rec
         for program, row in enumerate(programs):
             said = row[number]
             if said.answer is not None and not said.right:
-                camps.setdefault(plain_answer(said.answer), []).append(program)
+                camps.setdefault(canonical(said.answer), []).append(program)
         for agreeing in camps.values():
             if len(agreeing) >= 2 and (best is None or len(agreeing) > len(best.programs)):
                 answer = programs[agreeing[0]][number].answer or ""
@@ -71,17 +72,6 @@ def _witness(instances: Sequence[FreshInstance], programs: Sequence[Sequence[Rec
                     instance.seed, instance.difficulty, instance.prompt, instance.reference, answer, tuple(agreeing)
                 )
     return best
-
-
-def plain_answer(text: str) -> str | Fraction:
-    """Return an answer in a form that equal answers share: an exact number, else the text without case and spaces."""
-    text = "".join(text.split()).casefold()
-    if len(text) > 100:
-        return text
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        return text
 
 
 def asymmetry_of(recomputation: Recomputation | None, pass_rate: float | None) -> float | None:

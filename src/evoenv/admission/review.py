@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from evoenv.records import FinishReason, Review
+from evoenv.thinking import is_thinking
 
 Rule = Literal["any-reject", "majority", "all-reject", "single"]
 
@@ -18,7 +19,7 @@ def parse_verdict(text: str) -> Literal["accept", "reject", "unparseable"]:
 
     A response that ends inside its thinking has not reached a verdict, whatever its last line says.
     """
-    if text.rfind("<think>") > text.rfind("</think>"):
+    if is_thinking(text):
         return "unparseable"
     lines = text.rstrip().rsplit("\n", 1)
     line = lines[-1].strip().strip("*").strip()

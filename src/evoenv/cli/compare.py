@@ -30,6 +30,8 @@ from evoenv.comparison.ladder import (
 from evoenv.comparison.ladder_results import write_ladder
 from evoenv.comparison.orchestrate import run_all
 from evoenv.comparison.plan import (
+    RUNS,
+    UPPER_BOUND,
     VARIANTS,
     ComparisonPlan,
     SuiteSettings,
@@ -42,7 +44,7 @@ from evoenv.comparison.plan import (
     write_plan,
 )
 from evoenv.comparison.table import write_results
-from evoenv.errors import InputError
+from evoenv.errors import InputError, StoreError
 from evoenv.evaluation.protocol import load_protocol
 from evoenv.settings import run_config
 
@@ -182,7 +184,11 @@ def climb(arguments: argparse.Namespace, plan: ComparisonPlan) -> int:
     try:
         drive(arguments, plan, msgspec.structs.replace(plan, runs=first_runs(plan)))
         verdict = judge_upper_bound(directory, plan)
-        assert verdict is not None  # all of the upper bound's runs have ended
+        if verdict is None:
+            raise StoreError(
+                f"the upper bound's runs in {directory} have ended, but some of their evaluations cannot be read; "
+                f"remove {directory / RUNS / UPPER_BOUND}-* and repeat the command: they are run again"
+            )
         goes_on = verdict.moved or arguments.anyway
         screen.print(verdict.words, markup=False, highlight=False, soft_wrap=True)
         if goes_on:

@@ -23,7 +23,13 @@ def check_plan(plan: ComparisonPlan, *, allow_overlap: bool = False) -> None:
     """Refuse before any work what no run could do, and runs that would train on what they are evaluated on."""
     first = {run.curriculum: run for run in reversed(plan.runs)}
     for run in first.values():
-        check_trainable(config_of(run))
+        config = config_of(run)
+        check_trainable(config)
+        if plan.tokens and config.training.schedule != "constant" and not config.training.schedule_steps:
+            raise InputError(
+                f"training.schedule is {config.training.schedule!r} and a budget of tokens says nothing of steps; say "
+                "for how many updates it is made (--set training.schedule_steps=N), or compare by --steps"
+            )
     suites = open_suites(plan.evaluation.plans, allow_degraded=plan.allow_degraded)
     if not allow_overlap:
         check_overlap([config_of(run) for run in first.values()], suites)

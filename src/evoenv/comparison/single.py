@@ -150,11 +150,12 @@ class _Session:
         for index, name in enumerate(self.plan.evaluation.suites):
             if name not in known:
                 found = self._start(index) if step == 0 else summary_of(self._evaluate(index))
+                # The file first: what the store vouches for is not evaluated again.
+                place = run_directory(self.directory, self.run) / "evaluations"
+                write_json(place / f"step-{step:05d}-suite{index}.json", found)
                 self.store.record_evaluation(
                     step, name, found["accuracy"], found["low"], found["high"], found["problems"]
                 )
-                place = run_directory(self.directory, self.run) / "evaluations"
-                write_json(place / f"step-{step:05d}-suite{index}.json", found)
                 tell(step=step, tokens=tokens_spent(self.store), accuracy=found["accuracy"], suite=name)
 
     def _start(self, index: int) -> dict[str, Any]:

@@ -47,6 +47,11 @@ def curriculum_of(config: Config) -> Curriculum:
 def check_curriculum(config: Config) -> None:
     """Refuse, before any work, settings under which the chosen curriculum cannot run or is not itself."""
     chosen = curriculum_of(config)
+    if chosen.name == "untrained" and config.run.tokens_at_least:
+        raise ConfigError(
+            f"curriculum.name is untrained and run.tokens_at_least is {config.run.tokens_at_least}: a run that asks "
+            "nobody would never get there; leave run.tokens_at_least out"
+        )
     if chosen.environments:
         check_environments(config.curriculum.environments, config.validation.modules)
     wanted = {"fixed": "fixed", "rlve": "adaptive"}.get(chosen.name)

@@ -21,10 +21,10 @@ from collections.abc import Mapping, Sequence
 
 from evoenv.admission.calibration import FULLY_RIGHT
 from evoenv.config import CurriculumConfig
-from evoenv.curricula.equivalence import majority, same_answer
 from evoenv.curricula.problems import TrainingProblem, answer_problems
 from evoenv.curricula.repetition import cluster_sizes
 from evoenv.environment.answers import extract_answer
+from evoenv.equivalence import majority, same_answer
 from evoenv.ids import CandidateId, GeneratorRequestId, VoteRequestId
 from evoenv.prompts.challenger import challenger_messages, extract_question
 from evoenv.prompts.solver import solver_messages

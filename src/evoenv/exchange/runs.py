@@ -115,6 +115,12 @@ def create_run(directory: Path, entries: Sequence[PoolEntry], config: Config) ->
 def extend_run(directory: Path, entries: Sequence[PoolEntry]) -> list[PoolEntry]:
     """Add environments to an existing run; those it has had already are left as they are. Returns the added."""
     with Store.open(directory) as store:
+        step = store.last_step()
+        if store.has_requests(step + 1):
+            raise InputError(
+                f"{directory} was stopped in the middle of step {step + 1}, whose questions were chosen for the pool "
+                "as it is; finish the step first (--resume), then import"
+            )
         known = set(store.pool().members)
         added = [entry for entry in entries if entry.id not in known]
         allowed = store.meta("config")["validation"].get("modules", [])
@@ -123,7 +129,6 @@ def extend_run(directory: Path, entries: Sequence[PoolEntry]) -> list[PoolEntry]
                 f"{directory} was begun without the module {unknown[0]}, so its sandbox does not have it; "
                 "begin a new run with these environments: `evoenv import … --run NEW`"
             )
-        step = store.last_step()
         _enter(store, [replace(entry, admitted_step=step) for entry in added])
     return added
 

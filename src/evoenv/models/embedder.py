@@ -7,6 +7,7 @@ length one. `HashingEmbedder` needs no model: hashed character n-grams, for fast
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,9 +50,14 @@ class MiniLMEmbedder:
         self.path: Path = path
         self.dimension = int(self._model.config.hidden_size)
         self._cache: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
+        self._one_at_a_time = threading.Lock()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed each text as one unit vector, a row of the result."""
+        """Embed each text as one unit vector, a row of the result. Any thread may ask."""
+        with self._one_at_a_time:  # neither the tokenizer nor the cache may be shared
+            return self._embed(texts)
+
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         keys = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
         found: dict[bytes, NDArray[np.float32]] = {}
         wanted: dict[bytes, str] = {}

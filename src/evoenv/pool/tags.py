@@ -151,16 +151,7 @@ def _calls(function: ast.FunctionDef, name: str) -> bool:
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
-    """Compute
-
-    ∩
-
-    /
-
-    ∪
-
-    ; two empty sets are the same set.
-    """
+    """Compute the share of what both have in what either has; two empty sets are the same set."""
     union = len(left | right)
     return len(left & right) / union if union else 1.0
 

@@ -222,7 +222,7 @@ def label_every(count: int, room: int) -> int:
 def is_labelled(labels: Sequence[str], index: int, every: int) -> bool:
     """Say whether a mark gets its label if every n-th does: round numbers are preferred."""
     text = labels[index]
-    return int(text) % every == 0 if every > 1 and text.isdigit() else index % every == 0
+    return int(text) % every == 0 if every > 1 and text.isdecimal() else index % every == 0
 
 
 # --------------------------------------------------------------------------- windows of steps, and shares

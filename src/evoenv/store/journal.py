@@ -296,6 +296,10 @@ class Journal:
                 ],
             )
 
+    def has_requests(self, step: int) -> bool:
+        """Return whether anything was asked in a step."""
+        return bool(self._database.query("SELECT 1 FROM requests WHERE step = ? LIMIT 1", (step,)))
+
     def requests(self, step: int, purpose: Purpose) -> dict[str, tuple[str | None, int | None, int | None]]:
         """Return subject, seed and difficulty of a step's requests, by id."""
         rows = self._database.query(

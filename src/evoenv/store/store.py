@@ -170,13 +170,12 @@ class Store(Proposals):
         )
         return [environment_id for (environment_id,) in rows]
 
-    def novelty_cache(self, dimension: int) -> NoveltyCache:
-        """Rebuild C: the vectors of every environment ever admitted."""
+    def fill(self, cache: NoveltyCache) -> NoveltyCache:
+        """Add the vectors of every environment ever admitted, in the order of their admission."""
         cursor = self._database.execute(
             "SELECT e.id, v.prompt, v.code FROM environments e JOIN vectors v ON v.environment_id = e.id "
             "ORDER BY e.position"
         )
-        cache = NoveltyCache(dimension)
         while rows := cursor.fetchmany(4096):
             cache.add([row[0] for row in rows], _rows([row[1] for row in rows]), _rows([row[2] for row in rows]))
         return cache

@@ -3,8 +3,8 @@
 A packed row holds several trees: a prompt, and its responses, which part where they differ (`batching.Layout`). Every
 piece of a tree attends to itself and to the pieces that lead to it, and to nothing else: a short tree in one call with
 a mask of its own, a long one piece by piece, so that there is neither padding nor a square mask over the row. Every
-architecture that calls its attention through the interface can use it;
-`logprobs.Scorer` checks on the model at hand that it really gives the plain model's numbers.
+architecture that calls its attention through the interface can use it; `logprobs.LogprobScorer` checks on the model at
+hand that it really gives the plain model's numbers.
 """
 
 from __future__ import annotations

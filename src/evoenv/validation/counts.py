@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evoenv.admission.source_tree import parse_quietly
 from evoenv.records import Finding
 from evoenv.validation.codes import finding
 from evoenv.validation.evidence import Drawn
@@ -39,6 +40,7 @@ _OTHERWISE = re.compile(
     r"\b(?:of|from|in|among|out|between|within|by|range|with|having|and|or|whose|as)\b", re.IGNORECASE
 )
 """Words after which the list is of something else than what was counted."""
+_CONSTANT = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 _ANOTHER = re.compile(r"\s*(?:,|;|and\b|or\b|\n)?\s*(?:[A-Za-z]\w*\s*[=:]\s*)?\[")
 
 
@@ -95,11 +97,20 @@ def _listed(text: str) -> int | None:
     for place, character in enumerate(text):
         depth += (character == "[") - (character == "]")
         if depth == 0:
-            try:
-                value = ast.literal_eval(text[: place + 1])
             # What only looks like a list is none; a bracket in quotes ends it too early, and is left alone as well.
-            except (ValueError, SyntaxError, MemoryError, RecursionError):
-                return None
-            whole = isinstance(value, list) and ... not in value and not _ANOTHER.match(text[place + 1 :])
-            return len(value) if whole else None
+            tree = parse_quietly(text[: place + 1])
+            shown = _elements(tree) if tree is not None else None
+            return shown if not _ANOTHER.match(text[place + 1 :]) else None
     return None
+
+
+def _elements(tree: ast.Module) -> int | None:
+    """Count the elements of a list of constants, cut short nowhere; None if it is anything else."""
+    match tree.body:
+        case [ast.Expr(ast.List(elements))]:
+            parts = [part for element in elements for part in ast.walk(element)]
+            plain = all(isinstance(part, _CONSTANT) for part in parts)
+            cut = any(isinstance(part, ast.Constant) and part.value is ... for part in parts)
+            return len(elements) if plain and not cut else None
+        case _:
+            return None

@@ -19,7 +19,7 @@ from evoenv.validation.counts import check_counts
 from evoenv.validation.difficulty import check_difficulty_matters
 from evoenv.validation.evidence import Drawn, Evidence, canonical
 from evoenv.validation.forms import FORMS, PART_FORMS
-from evoenv.validation.space import check_space
+from evoenv.validation.space import check_one_number, check_space
 
 FEW_PROMPTS = 12
 NEARLY_CONSTANT = 0.9
@@ -32,7 +32,7 @@ COUNTERFACTUAL_SECONDS = 3.0
 
 def check_variation(evidence: Evidence) -> list[Finding]:
     """Run every check of the layer and return their findings together."""
-    findings = check_prompts_vary(evidence.drawn) or check_space(evidence)
+    findings = check_prompts_vary(evidence.drawn) or check_space(evidence) or check_one_number(evidence.drawn)
     findings += check_answers_vary(evidence.drawn)
     findings += check_difficulty_matters(evidence)
     findings += check_counts(evidence.drawn)

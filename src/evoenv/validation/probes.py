@@ -259,7 +259,7 @@ def _flooded(solution: Solved, options: Sequence[str]) -> list[Planned]:
         for separator in (" ", ", ", "\n"):
             rows.append((solution.instance, "flooded:listed", separator.join([wrong[0], text, *wrong[1:]]), False, ""))
         rows.append((solution.instance, "flooded:or", f"{wrong[0]} or {text} or {wrong[1]}", False, ""))
-    if text.lstrip("-").isdigit() and len(text) < 7:
+    if _WHOLE.fullmatch(text) and len(text) < 7:
         middle = int(text)
         counted = " ".join(str(n) for n in range(middle - 60, middle + 61))
         rows.append((solution.instance, "flooded:counted", counted, False, "every number around the right one"))
@@ -284,6 +284,6 @@ def answer_options(solved: Sequence[Solved]) -> list[str]:
     if not all(solution.instance.full_reference for solution in solved):
         return []  # found by search on tiny instances: one of several right answers, and few only because they are tiny
     texts = Counter(solution.text for solution in solved)
-    if 2 <= len(texts) <= OPTIONS_AT_MOST and not all(text.lstrip("-").isdigit() for text in texts):
+    if 2 <= len(texts) <= OPTIONS_AT_MOST and not all(_WHOLE.fullmatch(text) for text in texts):
         return sorted(texts)
     return []

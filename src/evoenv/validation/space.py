@@ -3,12 +3,17 @@
 With n draws from N equally likely instances, N · (1 − (1 − 1/N)ⁿ) of them are expected to be different; the
 estimate is the N that explains what was seen. No repetition among n draws says (at 95 %) that N is at least
 n (n − 1) / 6.
+
+Instances may differ in what does not matter. "How many ways are there to choose 6 of these nine numbers?" has nine
+answers, whatever the numbers are: if one number of the prompt has few values at all levels and tells the answer, these
+are all the instances that there are to learn.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 
 from evoenv.records import Finding, LevelSpace
 from evoenv.sandbox.outcomes import Ok
@@ -21,6 +26,14 @@ more steps: the estimate is reported, so that its reader can decide."""
 FURTHER = 300
 FURTHER_SECONDS = 1.0
 FEWEST_DRAWS = 8
+READ = 20_000
+"""Characters of a prompt whose numbers are looked at."""
+POSITIONS = 10
+"""Numbers of the prompt that are tried one by one, from either end."""
+COINCIDENCE = 1e-6
+"""How likely it may be, at most, that a number which has nothing to do with the answer seems to tell it."""
+
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
 def estimate(draws: int, distinct: int) -> LevelSpace | None:
@@ -79,3 +92,33 @@ def _refined(evidence: Evidence, level: int) -> LevelSpace:
     size = estimate(len(prompts), len(set(prompts)))
     assert size is not None, "levels with fewer than two draws are not refined"
     return LevelSpace(level, size.size, size.at_least)
+
+
+# --------------------------------------------------------------------------- one number tells the answer
+
+
+def check_one_number(drawn: Sequence[Drawn]) -> list[Finding]:
+    """Check that no single number of the prompt, with few values at all levels, tells the answer."""
+    answers = [instance.answer_key for instance in drawn]
+    usual = max(Counter(answers).values(), default=0)
+    if not 0 < usual < len(drawn):
+        return []
+    for place, values in _slots(drawn):
+        table = dict(zip(values, answers, strict=True))
+        # With nothing to do with the answer, each repetition of a value would still meet the usual answer that often.
+        lucky = (usual / len(drawn)) ** (len(values) - len(table))
+        if len(table) > MEMORISABLE or lucky > COINCIDENCE:
+            continue
+        if all(table[value] == answer for value, answer in zip(values, answers, strict=True)):
+            seen = f"the {place} of the prompt has {len(table)} values at all levels together and tells the answer"
+            return [finding("L4.small-space", f"{seen}; expected more than {MEMORISABLE} different tasks")]
+    return []
+
+
+def _slots(drawn: Sequence[Drawn]) -> Iterator[tuple[str, list[str]]]:
+    """Yield what all prompts have as their first, second … number, and as the last, the last but one …"""
+    numbers = [_NUMBER.findall(instance.prompt[:READ]) for instance in drawn]
+    shared = min(POSITIONS, *map(len, numbers))
+    for position in range(shared):
+        yield f"number {position + 1}", [row[position] for row in numbers]
+        yield f"number {position + 1} from the end", [row[-position - 1] for row in numbers]

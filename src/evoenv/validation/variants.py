@@ -221,7 +221,7 @@ def _smallest_changed(items: list[Any]) -> list[Variant]:
     index = min(range(len(items)), key=lambda position: abs(items[position]))
     step = 1 if type(items[index]) is int else 0.06 + abs(items[index]) * 0.05
     result = [Variant("smallest-changed", [*items[:index], items[index] + step, *items[index + 1 :]])]
-    others = [item for item in items if item != items[0]]
+    others = [item for item in items if type(item) is float and item != items[0]]
     if type(items[0]) is float and others:
         nearest = min(others, key=lambda item: abs(item - items[0]))
         result.append(Variant("neighbour-copied", [nearest, *items[1:]]))

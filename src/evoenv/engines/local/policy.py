@@ -81,7 +81,7 @@ class LocalPolicy(Policy):
         self.encode: Callable[[tuple[Message, ...]], EncodedPrompt] = lru_cache(maxsize=REMEMBERED_PROMPTS)(
             partial(encode_prompt, tokenizer)
         )
-        self._context = context_length(model)
+        self.context = context_length(model)
         self._checkpoints = CheckpointFolder(checkpoints)
         self._session: LocalSampling | None = None
 
@@ -150,7 +150,7 @@ class LocalPolicy(Policy):
     def check(self, requests: Sequence[Request]) -> None:
         check_requests(requests)
         for request in requests:
-            check_fits(request, len(self.encode(request.messages).token_ids), self._context, self.batch_tokens)
+            check_fits(request, len(self.encode(request.messages).token_ids), self.context, self.batch_tokens)
 
     def sampling(self) -> LocalSampling:
         self._session = LocalSampling(self)

@@ -63,6 +63,7 @@ class VerlPolicy(Policy):
         model = describe_model(path, self.tokenizer)
         self.rules = TextRules(self.tokenizer, model.end_ids)
         self._vocabulary = model.vocabulary
+        self.context = model.context
         longest = sum(longest_request(config))
         self._context = min(longest, model.context or longest)
         """The longest prompt and response that servers are made for."""
