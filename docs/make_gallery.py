@@ -1,9 +1,9 @@
-"""Makes the gallery: admitted environments of runs with their prompts, verdicts, and what a person found in them.
+"""Makes the gallery: admitted environments of runs with their prompts, verdicts, and what reading them found.
 
     python docs/make_gallery.py RUN [RUN …] [--count 20] [--list]
 
 Takes the first admitted environments of the runs (half from each if there are two), puts their sources into
-docs/gallery and writes docs/gallery/README.md. What a person found stands in docs/gallery/notes.toml, by the
+docs/gallery and writes docs/gallery/README.md. What the reader found stands in docs/gallery/notes.toml, by the
 environment's id: `verdict` (sound, flawed or wrong) and `text`; one without a note is an error. --list prints what has
 to be read, and writes nothing.
 """
