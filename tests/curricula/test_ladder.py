@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import math
 import runpy
@@ -259,6 +260,18 @@ def test_a_cheap_run_goes_on_to_the_common_tokens_and_an_expensive_one_is_measur
     plan = scripted_ladder(tmp_path, 4, "untrained", "fixed-all", "fixed", "evoenv")
     plan = continued(place, plan)
     write_plan(place, plan)
+    write_json = single.write_json
+
+    def full_disk(path: Path, document: object) -> None:
+        if path.parent.name == "evaluations":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write_json(path, document)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(single, "write_json", full_disk)
+        with pytest.raises(OSError, match="No space left"):
+            single.run_one(place, plan, first_runs(plan)[0])
+    # what could not be written is evaluated again
     for run in first_runs(plan):
         single.run_one(place, plan, run)
     verdict = judge_upper_bound(place, plan)
