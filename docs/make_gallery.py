@@ -2,7 +2,7 @@
 
     python docs/make_gallery.py RUN [RUN …] [--count 20] [--list]
 
-Takes the first admitted environments of the runs (half from each if there are two), puts their sources into
+Takes the first admitted environments of the runs, as many from each as there are, puts their sources into
 docs/gallery and writes docs/gallery/README.md. What the reader found stands in docs/gallery/notes.toml, by the
 environment's id: `verdict` (sound, flawed or wrong) and `text`; one without a note is an error. --list prints what has
 to be read, and writes nothing.
@@ -70,11 +70,10 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
-    chosen: list[tuple[str, str, History]] = []
-    for number, run in enumerate(arguments.runs):
-        left = arguments.count - len(chosen)
-        share = -(-left // (len(arguments.runs) - number))
-        chosen += admitted(run)[:share]
+    found = [admitted(run) for run in arguments.runs]
+    # In turn, so that a run that admitted few leaves its share to the others.
+    turns = sorted((turn, number) for number, own in enumerate(found) for turn in range(len(own)))[: arguments.count]
+    chosen = [found[number][turn] for number, turn in sorted((number, turn) for turn, number in turns)]
     notes_file = GALLERY / "notes.toml"
     notes = tomllib.loads(notes_file.read_text(encoding="utf-8")) if notes_file.exists() else {}
     missing = [name for _, name, _ in chosen if notes.get(name, {}).get("verdict") not in VERDICTS]

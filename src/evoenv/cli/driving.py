@@ -37,7 +37,11 @@ INTERRUPTED = 130
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--preset", metavar="P", help="a shipped configuration: nano (train's default), laptop (synth's without --base-url), tiny-test, paper-4b, …")
+    parser.add_argument(
+        "--preset",
+        metavar="P",
+        help="a shipped configuration: nano (train's default), laptop (synth's without --base-url), tiny-test, paper-4b, …",
+    )
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML, on top of the preset")
     parser.add_argument(
         "--set", dest="overrides", action="append", default=[], metavar="a.b=v", help="one setting; may be repeated"

@@ -83,7 +83,7 @@ def counts(prompt: str) -> dict[str, Count]:
     found: dict[str, Count] = {}
     for match in _STATED.finditer(prompt[:READ]):
         things = match["things"]
-        shown = _listed(prompt[match.end() : READ])
+        shown = listed(prompt[match.end() : READ])
         if shown is None or _OTHERWISE.search(things):
             continue
         presented = match["presents"] is not None and match["colon"] is not None
@@ -91,7 +91,7 @@ def counts(prompt: str) -> dict[str, Count]:
     return found
 
 
-def _listed(text: str) -> int | None:
+def listed(text: str) -> int | None:
     """Count the elements of the list that the text begins with; None if it is not whole, or the first of several."""
     depth = 0
     for place, character in enumerate(text):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from evoenv.records import Finding
 from evoenv.validation.codes import finding
+from evoenv.validation.counts import listed
 from evoenv.validation.evidence import Drawn, Evidence
 from evoenv.validation.forms import FORMS
 from evoenv.validation.probes import FULL, Solved, score
@@ -146,6 +147,12 @@ def _enclosed(prompt: str, numbers: list[str]) -> str | None:
     return match.group(1) if match else None
 
 
+def _length_of_list(prompt: str, numbers: list[str]) -> str | None:
+    start = prompt.find("[")
+    length = listed(prompt[start:READ]) if start >= 0 else None
+    return None if length is None else str(length)
+
+
 SHORTCUTS: dict[str, Shortcut] = {
     "the first word": _word_at(0),
     "the last word": _word_at(-1),
@@ -163,6 +170,7 @@ SHORTCUTS: dict[str, Shortcut] = {
     "the count of the numbers": lambda prompt, numbers: str(len(numbers)),
     "the sum of the numbers": lambda prompt, numbers: _whole(sum(float(number) for number in numbers)),
     "the longest list": _longest_list,
+    "the length of the first list": _length_of_list,
     **{f"number {place + 1}": _number_at(place) for place in range(PLACES)},
     **{f"number {place + 1} from the end": _number_at(-1 - place) for place in range(PLACES)},
 }
