@@ -40,7 +40,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset",
         metavar="P",
-        help="a shipped configuration: nano (train), laptop (synth without --base-url), tiny-test, one-gpu, paper-4b, …",
+        help="a shipped configuration: nano (train), laptop (synth without --base-url), one-gpu, paper-4b, …",
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML, on top of the preset")
     parser.add_argument(

@@ -1,0 +1,32 @@
+import bisect
+import collections
+import functools
+import heapq
+import itertools
+import math
+import random
+import re
+import typing
+
+
+class ModularEnvironment(VerifiableEnvironment):
+    prompt_template = "Here are {n} numbers: {numbers}. How many of them are divisible by {divisor}? Give one integer."
+
+    def _generate(self, seed, difficulty):
+        rng = random.Random(seed)
+        n = 5 + 2 * difficulty
+        numbers = [rng.randint(1, 20 + 10 * difficulty) for _ in range(n)]
+        divisor = rng.choice([2, 3, 5, 7, 11, 13, 17, 19, 23])
+        a = sum(number % divisor == 0 for number in numbers)
+        z = {"n": n, "numbers": numbers, "divisor": divisor}
+        return z, a
+
+    def _prompt_generate(self, z):
+        return self.prompt_template.format(**z)
+
+    def _process(self, y):
+        text = y.strip()
+        return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else None
+
+    def scorer(self, y, z, a):
+        return 1.0 if self._process(y) == a else 0.0
