@@ -31,10 +31,12 @@ class GeneratorConfig(Section, frozen=True):
     few_shot: int = 2
     """Examples from S shown in each prompt."""
     few_shot_choice: Literal["diverse", "random"] = "diverse"
-    reward: Literal["full", "gated", "without-quality", "without-diversity"] = "full"
+    reward: Literal["full", "gated", "proven", "without-quality", "without-diversity"] = "full"
     """The ablations drop Q_val (validation and difficulty) or γ·N (novelty) from the generator's reward. `gated` pays
     only for what validation, calibration and the novelty gate would let in, and gives −½ for all else: a small model
-    that is paid for less learns to copy, since a copy is valid, or to ask nonsense, since that is new."""
+    that is paid for less learns to copy, since a copy is valid, or to ask nonsense, since that is new. `proven` pays
+    only for what programs confirm, too (`review.kind = "recomputing"`), and gives 0 for what is valid and new and
+    nothing more: nonsense is solved by a lucky guess now and then."""
     prompt: Literal["full", "guided", "short"] = "full"
     """`short` is for models that a long list of rules confuses more than it helps; `guided` for small models that write
     Python: it gives the form of a simple environment, whose question and computation are theirs to write."""
@@ -158,8 +160,8 @@ class NoveltyConfig(Section, frozen=True):
     gate: float = 0.80
     first: bool = False
     """Ask nobody about candidates that the gate refuses whatever is said of them: no review, and where their reward
-    does not depend on it (in synthesis, or if `generator.reward` is `gated`), no calibration. The same are admitted;
-    models that copy cost far less."""
+    does not depend on it (in synthesis, or if `generator.reward` is `gated` or `proven`), no calibration. The same are
+    admitted; models that copy cost far less."""
     repetition_over: Literal["admitted", "batch"] = "admitted"
     """What s̄ follows: how alike the admitted of a step are, or all its candidates from L2 on (γ then stays at its
     maximum). The admitted are known once γ has been used, so their likeness counts from the next step on."""
@@ -433,6 +435,11 @@ class Config(Section, frozen=True):
             raise ValueError(
                 f"admission.min_asymmetry is {self.admission.min_asymmetry}, but nothing measures the asymmetry; set "
                 'review.kind to "recomputing" or "both", with review.enabled and calibration.enabled'
+            )
+        if self.generator.reward == "proven" and not (self.review.enabled and self.review.kind == "recomputing"):
+            raise ValueError(
+                'generator.reward is "proven", but nothing proves anything; set review.kind to "recomputing", with '
+                "review.enabled. What readers say is never paid for"
             )
 
 

@@ -101,6 +101,31 @@ def test_gated_rewards_pay_only_for_what_every_gate_but_the_review_lets_in():
     assert [d.reason for d in decided] == [d.reason for d in plainly] == reasons
 
 
+def test_proven_rewards_pay_for_what_programs_confirm_and_nothing_for_what_is_only_valid_and_new():
+    config = load_config(overrides=['generator.reward="proven"', 'review.kind="recomputing"'])
+    batch = [
+        evaluated("crashes", None, layer=1),
+        evaluated("fails", (0.6, 0.8, 0), layer=3),
+        evaluated("copy", (0.8, 0.6, 0)),
+        evaluated("wrong copy", (0.8, 0.6, 0), review=False),
+        evaluated("hard", (0, 1, 0), pass_rate=0.0),
+        evaluated("easy", (0, 1, 0), pass_rate=1.0),
+        evaluated("wrong", (0, 1, 0), review=False),
+        evaluated("new", (0, 0, 1)),
+    ]
+    decided = decide_admissions(batch, GAMMA, config)
+    assert [d.reward for d in decided] == pytest.approx([-0.5] * 4 + [0.0] * 3 + [HALF + 2.0], abs=1e-6)
+    assert [d.q_val for d in decided] == pytest.approx([-0.5] * 4 + [0.0] * 3 + [HALF], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "settings", [[], ['review.kind="both"'], ['review.kind="recomputing"', "review.enabled=false"]]
+)
+def test_what_readers_say_is_never_paid_for(settings):
+    with pytest.raises(ConfigError, match="What readers say is never paid for"):
+        load_config(overrides=['generator.reward="proven"', *settings])
+
+
 def test_the_better_of_two_copies_enters_whatever_their_order():
     poor, good = evaluated("a-poor", (0, 1, 0), pass_rate=0.75), evaluated("z-good", (0, 1, 0), pass_rate=0.25)
     for batch in ([poor, good], [good, poor]):

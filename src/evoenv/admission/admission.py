@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from evoenv.admission.novelty import Measured, beyond_gate
-from evoenv.admission.reward import FULL_LAYER, UNUSABLE, generator_reward, q_val
+from evoenv.admission.reward import FULL_LAYER, UNPROVEN, UNUSABLE, generator_reward, q_val
 from evoenv.config import Config
 from evoenv.records import Decision
 
@@ -67,14 +67,16 @@ def decide_admissions(batch: Sequence[Evaluated], gamma: float, config: Config) 
 
 
 def _quality(item: Evaluated, config: Config) -> float:
-    if _worthless(item, config):
-        return UNUSABLE
+    refused = _pay_if_refused(item, config)
+    if refused is not None:
+        return refused
     return q_val(item.layer, _pass_rate(item, config), config.calibration.target, config.calibration.sigma)
 
 
 def _reward(item: Evaluated, gamma: float, config: Config) -> float:
-    if _worthless(item, config):
-        return UNUSABLE
+    refused = _pay_if_refused(item, config)
+    if refused is not None:
+        return refused
     novelty = item.measured.novelty.novelty if item.measured else None
     calibration = config.calibration
     return generator_reward(
@@ -133,9 +135,15 @@ def _gated(item: Evaluated, config: Config) -> bool:
     return item.known or (item.measured is not None and beyond_gate(item.measured.novelty, config.novelty))
 
 
-def _worthless(item: Evaluated, config: Config) -> bool:
-    """Return whether rewards are gated, and a rule refuses the candidate that asks for no opinion."""
-    return config.generator.reward == "gated" and _refusal(item, config, opinions=False) is not None
+def _pay_if_refused(item: Evaluated, config: Config) -> float | None:
+    """Return what a candidate gets that is refused, where only admissible ones are rewarded by their parts."""
+    if config.generator.reward == "gated":
+        return UNUSABLE if _refusal(item, config, opinions=False) is not None else None
+    if config.generator.reward == "proven":
+        if item.layer != FULL_LAYER or _gated(item, config) or _uncalibrated(item, config):
+            return UNUSABLE
+        return UNPROVEN if _refusal(item, config) is not None else None
+    return None
 
 
 def _unasked(item: Evaluated, config: Config) -> bool:

@@ -1,7 +1,8 @@
 """The generator's reward: R_gen = Q_val(ℓ, â) + [ℓ ≥ 2]·γ·N; with `gated` rewards −½ for what cannot be admitted.
 
-The review's verdict is no argument of any function here, so that the generator cannot be trained to please
-the reviewer; that is the reason for this module being separate from `admission`.
+The review's verdict is no argument of any function here, so that the generator cannot be trained to please the
+reviewer; that is the reason for this module being separate from `admission`. With `proven` rewards, which `admission`
+knows, what programs compute from the prompts alone counts as well: to please them a question must ask for its answer.
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from __future__ import annotations
 import math
 from typing import Literal, TypeAlias
 
-Parts: TypeAlias = Literal["full", "gated", "without-quality", "without-diversity"]
+Parts: TypeAlias = Literal["full", "gated", "proven", "without-quality", "without-diversity"]
 
 FULL_LAYER = 5
 NOVELTY_FROM_LAYER = 2
 UNUSABLE = -0.5
-"""With `gated` rewards all that a candidate gets which cannot be admitted, whatever a review says of it."""
+"""With `gated` rewards all that a candidate gets which cannot be admitted, whatever a review says of it; with `proven`
+ones all that one gets which is not valid or not new."""
+UNPROVEN = 0.0
+"""With `proven` rewards all that a candidate gets which is valid and new, and refused by the review or calibration."""
+NOTHING_FOR_COPIES: tuple[Parts, ...] = ("gated", "proven")
+"""Rewards that do not depend on the calibration of what the novelty gate refuses."""
 _BELOW_FULL = {0: -1.0, 1: -0.5, 2: -0.25, 3: 0.0, 4: 0.0}
 
 

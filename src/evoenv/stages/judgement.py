@@ -11,6 +11,7 @@ from typing import get_args
 from evoenv.admission.calibration import calibrate, calibration_seeds
 from evoenv.admission.recomputation import asymmetry_of, recomputation_of
 from evoenv.admission.review import read_review
+from evoenv.admission.reward import NOTHING_FOR_COPIES
 from evoenv.environment.answers import extract_answer
 from evoenv.evaluation.programs import ProgramGrader
 from evoenv.ids import CandidateId
@@ -121,7 +122,7 @@ def prepare_case(run: Run, step: int, candidate: Candidate, report: ValidationRe
     source_id = environment_id(candidate.source)
     level = starting_level(run.config.solver)
     known = run.config.novelty.first and already_known(run, candidate, report.prompt_template)
-    rewarded = run.training and run.config.generator.reward != "gated"
+    rewarded = run.training and run.config.generator.reward not in NOTHING_FOR_COPIES
     calibrates = run.config.calibration.enabled and (rewarded or not known)
     count = run.config.calibration.instances if calibrates else 0
     seeds = calibration_seeds(run.seed, source_id, step, count)
