@@ -141,12 +141,12 @@ def open_policy(
                 'them in an environment of their own with pip install "evoenv[verl]"; without a GPU see docs/scale.md'
             ) from error
 
-        return VerlPolicy(config.resolved, learns=learns, checkpoints=checkpoints, progress=progress)
+        return VerlPolicy(config.with_schedule, learns=learns, checkpoints=checkpoints, progress=progress)
     require_packages("torch", "transformers")
     check_memory(config, learns=learns, progress=progress)
     from evoenv.engines.local.policy import LocalPolicy
 
-    training = config.resolved.training if learns else None
+    training = config.with_schedule.training if learns else None
     return LocalPolicy.open(config.model, training, checkpoints=checkpoints, seed=config.run.seed, progress=progress)
 
 

@@ -32,11 +32,9 @@ class GeneratorConfig(Section, frozen=True):
     """Examples from S shown in each prompt."""
     few_shot_choice: Literal["diverse", "random"] = "diverse"
     reward: Literal["full", "gated", "proven", "without-quality", "without-diversity"] = "full"
-    """The ablations drop Q_val (validation and difficulty) or γ·N (novelty) from the generator's reward. `gated` pays
-    only for what validation, calibration and the novelty gate would let in, and gives −½ for all else: a small model
-    that is paid for less learns to copy, since a copy is valid, or to ask nonsense, since that is new. `proven` pays
-    only for what programs confirm, too (`review.kind = "recomputing"`), and gives 0 for what is valid and new and
-    nothing more: nonsense is solved by a lucky guess now and then."""
+    """The ablations drop Q_val (validation and difficulty) or γ·N (novelty). `gated` pays only for what validation,
+    calibration and the novelty gate would let in, else −½: a small model learns to copy, since a copy is valid, or to
+    ask nonsense, since that is new. `proven` gives 0 for what is valid and new but not confirmed by programs."""
     prompt: Literal["full", "guided", "short"] = "full"
     """`short` is for models that a long list of rules confuses more than it helps; `guided` for small models that write
     Python: it gives the form of a simple environment, whose question and computation are theirs to write."""
@@ -159,9 +157,8 @@ class NoveltyConfig(Section, frozen=True):
     """λ: the weight of the prompt view against the code view."""
     gate: float = 0.80
     first: bool = False
-    """Ask nobody about candidates that the gate refuses whatever is said of them: no review, and where their reward
-    does not depend on it (in synthesis, or if `generator.reward` is `gated` or `proven`), no calibration. The same are
-    admitted; models that copy cost far less."""
+    """Ask nobody about candidates that the gate refuses whatever is said of them: no review, and if no reward depends
+    on it (synthesis; `gated`, `proven`) no calibration. The same are admitted; models that copy cost far less."""
     repetition_over: Literal["admitted", "batch"] = "admitted"
     """What s̄ follows: how alike the admitted of a step are, or all its candidates from L2 on (γ then stays at its
     maximum). The admitted are known once γ has been used, so their likeness counts from the next step on."""
@@ -409,12 +406,11 @@ class Config(Section, frozen=True):
     synth: SynthConfig = SynthConfig()
 
     @property
-    def resolved(self) -> Config:
+    def with_schedule(self) -> Config:
         """The same with a schedule of known length: one that names none is made for the run's steps."""
-        training = self.training
-        if training.schedule == "constant" or training.schedule_steps:
-            return self
-        return msgspec.structs.replace(self, training=msgspec.structs.replace(training, schedule_steps=self.run.steps))
+        known = self.training.schedule == "constant" or self.training.schedule_steps
+        training = msgspec.structs.replace(self.training, schedule_steps=self.run.steps)
+        return self if known else msgspec.structs.replace(self, training=training)
 
     @property
     def overlaps(self) -> bool:
@@ -426,9 +422,8 @@ class Config(Section, frozen=True):
     @property
     def drawn_at_once(self) -> int:
         """How many samples the policy's servers draw at the same time."""
-        if self.model.base_url:
-            return self.endpoint.concurrency
-        return self.engine.sampler_rows * max(1, self.engine.world // self.engine.tensor_parallel)
+        on_cluster = self.engine.sampler_rows * max(1, self.engine.world // self.engine.tensor_parallel)
+        return self.endpoint.concurrency if self.model.base_url else on_cluster
 
     def __post_init__(self) -> None:
         if self.admission.gates_asymmetry and not (self.review.recomputes and self.calibration.enabled):
@@ -438,8 +433,7 @@ class Config(Section, frozen=True):
             )
         if self.generator.reward == "proven" and not (self.review.enabled and self.review.kind == "recomputing"):
             raise ValueError(
-                'generator.reward is "proven", but nothing proves anything; set review.kind to "recomputing", with '
-                "review.enabled. What readers say is never paid for"
+                'generator.reward is "proven"; set review.kind to "recomputing". What readers say is never paid for'
             )
 
 

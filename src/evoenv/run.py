@@ -118,7 +118,7 @@ def check_begun(directory: Path) -> None:
 
 def create(directory: Path, config: Config) -> tuple[Store, Config]:
     """Begin a run, with its resolved configuration written down."""
-    config = config.resolved
+    config = config.with_schedule
     store = Store.create(directory, to_mapping(config), versions(config))
     try:
         _write_config(directory, config)

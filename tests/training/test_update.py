@@ -258,8 +258,8 @@ def test_a_linear_schedule_falls_after_the_warm_up_and_would_reach_zero_after_th
     rates = [learning_rate(config, step) for step in range(12)]
     assert rates == pytest.approx([4, 8, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0])
     run = Config(run=RunConfig(steps=12), training=TrainingConfig(schedule="linear"))
-    assert run.resolved.training.schedule_steps == 12
-    assert change(run, training=config).resolved.training.schedule_steps == 10
+    assert run.with_schedule.training.schedule_steps == 12
+    assert change(run, training=config).with_schedule.training.schedule_steps == 10
 
 
 def test_muon_moves_every_direction_of_a_hidden_matrix_alike_and_leaves_the_rest_to_adamw() -> None:
