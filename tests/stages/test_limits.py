@@ -17,16 +17,16 @@ pytestmark = pytest.mark.sandbox
 
 
 class CountingPolicy(ScriptedPolicy):
-    """A byte is a token, and a prompt over the context is an error, as with a real model."""
+    """A byte is a token, and a prompt longer than its room is an error, as with a real model."""
 
-    context = 100_000
+    room = 100_000
 
     def prompt_tokens(self, messages):
         return sum(len(message.content.encode()) for message in messages)
 
     def check(self, requests):
         for request in requests:
-            assert self.prompt_tokens(request.messages) <= self.context
+            assert self.prompt_tokens(request.messages) <= self.room
         super().check(requests)
 
 
@@ -43,7 +43,7 @@ def test_a_candidate_whose_prompts_cannot_be_shown_is_too_hard(tmp_path, sandbox
         return respond(request, index)
 
     policy = CountingPolicy(propose)
-    policy.context = 12_000
+    policy.room = 12_000
     config = configuration(solver={"max_prompt_tokens": 2000}, review={"max_prompt_tokens": 12_000})
     run, _ = open_run(tmp_path / "run", sandbox, config, policy)
     evolve(run, 1)

@@ -64,6 +64,11 @@ def test_a_number_of_many_values_or_one_that_leaves_answers_open_is_not() -> Non
     assert check_one_number([*drawn[:-1], Drawn(59, 2, drawn[-1].prompt, None, 5)]) == []
 
 
+def test_a_number_that_is_the_answer_is_left_to_the_checks_for_leaks() -> None:
+    drawn = [Drawn(seed, 0, f"{seed}: the answer is {seed % 5}", None, seed % 5) for seed in range(60)]
+    assert check_one_number(drawn) == []
+
+
 def test_what_may_be_a_coincidence_is_not_reported() -> None:
     # Seven repetitions, each of which would meet the usual answer (9 of 10) by chance: 0.9 to the seventh is 0.48.
     drawn = [Drawn(seed, 0, f"{seed % 3} of {seed}", None, int(seed == 2)) for seed in range(10)]

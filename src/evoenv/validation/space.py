@@ -107,7 +107,8 @@ def check_one_number(drawn: Sequence[Drawn]) -> list[Finding]:
         table = dict(zip(values, answers, strict=True))
         # With nothing to do with the answer, each repetition of a value would still meet the usual answer that often.
         lucky = (usual / len(drawn)) ** (len(values) - len(table))
-        if len(table) > MEMORISABLE or lucky > COINCIDENCE:
+        shown = all(value == answer.strip('"') for value, answer in table.items())  # a leak, which L5 calls by its name
+        if len(table) > MEMORISABLE or lucky > COINCIDENCE or shown:
             continue
         if all(table[value] == answer for value, answer in zip(values, answers, strict=True)):
             seen = f"the {place} of the prompt has {len(table)} values at all levels together and tells the answer"
