@@ -317,7 +317,8 @@ def check_context(config: Config, policy: Policy, *, training: bool) -> None:
     if context is None:
         return
     proposes = config.curriculum.name in ("evoenv", "r-zero")
-    review, solves = config.review, training or config.calibration.enabled
+    review = config.review
+    solves = config.curriculum.name != "untrained" and (training or config.calibration.enabled)
     reviewed = config.curriculum.name == "evoenv"
     for section, prompt, name, answer, asked in (
         ("generator", config.generator.max_prompt_tokens, "max_tokens", config.generator.max_tokens, proposes),
@@ -328,7 +329,7 @@ def check_context(config: Config, policy: Policy, *, training: bool) -> None:
             reviewed and review.recomputes,
         ),
     ):  # fmt: skip
-        if asked and config.curriculum.name != "untrained" and prompt + answer > context:
+        if asked and prompt + answer > context:
             raise ConfigError(
                 f"{section}.max_prompt_tokens is {prompt} and {section}.{name} is {answer}; together they do not fit "
                 f"the model's context of {context} tokens. Lower one of them by {prompt + answer - context}"

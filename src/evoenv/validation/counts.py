@@ -20,10 +20,8 @@ from dataclasses import dataclass
 from evoenv.admission.source_tree import parse_quietly
 from evoenv.records import Finding
 from evoenv.validation.codes import finding
-from evoenv.validation.evidence import Drawn
+from evoenv.validation.evidence import READ, Drawn
 
-READ = 20_000
-"""Characters of a prompt that are looked at."""
 ENOUGH = 3
 """Instances of a level, at least, that must agree."""
 

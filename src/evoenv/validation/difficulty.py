@@ -19,18 +19,15 @@ from typing import Any
 from evoenv.records import Finding
 from evoenv.sandbox.outcomes import Ok
 from evoenv.validation.codes import finding
-from evoenv.validation.evidence import Drawn, Evidence, canonical, seed_for
+from evoenv.validation.evidence import NUMBER, READ, Drawn, Evidence, canonical, seed_for
 
 POSITIONS = 10
 """Numbers of the prompt that are compared one by one, from either end."""
-READ = 20_000
-"""Characters of a prompt whose words and numbers are looked at."""
 WORDS = 200
 END_INSTANCES = 120
 CHANCE = 1e-2
 """How often a difficulty that does nothing may be taken for one that does, over all features together."""
 
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _WORD = re.compile(r"[A-Za-z]{2,}|[^\sA-Za-z0-9]")
 
 
@@ -115,9 +112,9 @@ class View:
     def of(cls, instance: Drawn) -> View:
         return cls(
             instance.difficulty,
-            [float(text) for text in _NUMBER.findall(instance.prompt[:READ]) if len(text) < 300],
+            [float(text) for text in instance.numbers if len(text) < 300],
             Counter(_WORD.findall(instance.prompt[:READ])),
-            len(instance.prompt) - sum(map(len, _NUMBER.findall(instance.prompt))),
+            len(instance.prompt) - sum(map(len, NUMBER.findall(instance.prompt))),
             instance.latent if isinstance(instance.latent, dict) else {"": instance.latent},
             list(_numbers(instance.reference)),
         )

@@ -6,6 +6,7 @@ Every later layer reuses these, so that an instance is generated once, not once 
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ MACHINE_PATIENCE = 20.0
 SHALLOW_LEVELS = (0, 1, 2, 3, 4, 5)
 DEEP_LEVELS = (6, 8, 10)
 """Levels at which growth that breaks the time limit shows; few seeds each, because they may be expensive."""
+READ = 20_000
+"""Characters of a prompt that checks look at."""
+NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
 class Caller(Protocol):
@@ -78,6 +82,11 @@ class Drawn:
     @property
     def replay(self) -> Replay:
         return Replay(self.seed, self.difficulty)
+
+    @cached_property
+    def numbers(self) -> list[str]:
+        """Every number that the prompt shows, as it is written."""
+        return NUMBER.findall(self.prompt[:READ])
 
     @cached_property
     def latent_key(self) -> str:

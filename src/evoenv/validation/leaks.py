@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from evoenv.records import Finding
 from evoenv.validation.codes import finding
 from evoenv.validation.counts import listed
-from evoenv.validation.evidence import Drawn, Evidence
+from evoenv.validation.evidence import NUMBER, READ, Drawn, Evidence
 from evoenv.validation.forms import FORMS
 from evoenv.validation.probes import FULL, Solved, score
 
@@ -19,11 +19,9 @@ MIN_INSTANCES = 12
 FEW = 8
 PLACES = 8
 LONGEST = 300
-READ = 20_000
 OCCURRENCES = 60
 """Of the answer in a prompt: a leak does not hide behind more."""
 
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _ENCLOSED = re.compile(r"[(\"'`]([^()\"'`\n]{1,200})[)\"'`]")
 
@@ -104,7 +102,7 @@ def _longest_list(prompt: str, numbers: list[str]) -> str | None:
     longest: list[str] = []
     row: list[str] = []
     end = -1
-    for match in _NUMBER.finditer(prompt[:READ]):
+    for match in NUMBER.finditer(prompt[:READ]):
         row = [*row, match.group()] if prompt[end : match.start()] in (" ", ", ", ",") else [match.group()]
         end = match.end()
         longest = max(longest, row, key=len)
@@ -202,7 +200,7 @@ def _shares(
     """Compute the share of instances that each rule solves."""
     rows: list[tuple[Drawn, str, str, bool, str]] = []
     for solution in solved:
-        numbers = [text for text in _NUMBER.findall(solution.instance.prompt[:READ]) if len(text) < 200]
+        numbers = [text for text in solution.instance.numbers if len(text) < 200]
         for name in rules:
             if name in constants:
                 rows.append((solution.instance, name, constants[name], False, ""))

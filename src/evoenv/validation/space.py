@@ -11,7 +11,6 @@ are all the instances that there are to learn.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -26,14 +25,10 @@ more steps: the estimate is reported, so that its reader can decide."""
 FURTHER = 300
 FURTHER_SECONDS = 1.0
 FEWEST_DRAWS = 8
-READ = 20_000
-"""Characters of a prompt whose numbers are looked at."""
 POSITIONS = 10
 """Numbers of the prompt that are tried one by one, from either end."""
 COINCIDENCE = 1e-6
 """How likely it may be, at most, that a number which has nothing to do with the answer seems to tell it."""
-
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
 def estimate(draws: int, distinct: int) -> LevelSpace | None:
@@ -118,7 +113,7 @@ def check_one_number(drawn: Sequence[Drawn]) -> list[Finding]:
 
 def _slots(drawn: Sequence[Drawn]) -> Iterator[tuple[str, list[str]]]:
     """Yield what all prompts have as their first, second … number, and as the last, the last but one …"""
-    numbers = [_NUMBER.findall(instance.prompt[:READ]) for instance in drawn]
+    numbers = [instance.numbers for instance in drawn]
     shared = min(POSITIONS, *map(len, numbers))
     for position in range(shared):
         yield f"number {position + 1}", [row[position] for row in numbers]
