@@ -78,8 +78,25 @@ WHOLE_MODULES = (
 """Tests of whole commands, real servers, graders and processes: too many seconds in all for the inner loop."""
 
 
-LONGEST = "stages/test_nano"
-"""Its tests are the longest: begun last, one core would wait for the other."""
+LONGEST = (
+    "stages/test_nano",
+    "validation/test_zoo",
+    "warmstart/test_warm_start",
+    "cli/test_train_synth",
+    "engines/test_conformance",
+    "stages/test_run",
+    "engines/test_local_sampling",
+    "watch/",
+    "exchange/",
+    "environment/test_answers",
+    "test_library_page",
+    "cli/test_train",
+    "test_boundaries",
+    "sandbox/attacks/",
+    "stages/",
+)
+"""Begun first, in this order: a file is run by one process (what its tests share is made once), so a long one begun
+last would keep one core waiting for the other."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -92,7 +109,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_in(item, WHOLE_MODULES):
             item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: not is_in(item, LONGEST))
+    items.sort(key=lambda item: next((place for place, name in enumerate(LONGEST) if is_in(item, name)), len(LONGEST)))
 
 
 @pytest.fixture(scope="session")

@@ -162,6 +162,18 @@ def test_the_table_shows_every_suite_and_what_went_wrong(
 
 
 @pytest.mark.sandbox
+def test_environments_that_need_a_module_say_how_to_be_evaluated_on(
+    tmp_path: Path, scripted: ScriptedPolicy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    Path("envs").mkdir()
+    Path("envs", "needing.py").write_text("import msgspec.json\n" + ADDING)
+    assert main(["eval", "--model", "org/m", "--suite", "envs", *SMALL]) == 0
+    assert "evoenv import envs --run DIR --allow-module msgspec" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.sandbox
 def test_another_model_or_suite_in_the_same_place_is_refused(
     tmp_path: Path, adding: Path, scripted: ScriptedPolicy, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -120,6 +121,11 @@ def remarks(evaluation: Evaluation) -> list[str]:
         lines.append(
             f"{len(evaluation.bad)} instances could not be posed and are in no mean; {first.id}: {first.reason}"
         )
+        if refused := re.search(r"import of '(\w+)[\w.]*' is not allowed", first.reason):
+            lines.append(
+                f"if you trust the code, put it into a run (evoenv import {evaluation.suite} --run DIR --allow-module "
+                f"{refused[1]}) and evaluate on the run: --suite DIR"
+            )
     if evaluation.errors:
         lines.append(f"{evaluation.errors} samples were refused (a prompt too long, say) and count as wrong")
     if evaluation.grader_failures:
