@@ -4,7 +4,9 @@
 
 One synthesis with two repairs holds all three: what its first attempts gave is what it would have given with none, and
 so on, so that the prompts and the first attempts are the same for each row. It is one step, whatever the number of
-candidates: a repaired candidate that is admitted early would change the prompts of the others. Arguments start the
+candidates: a repaired candidate that is admitted early would change the prompts of the others. One thing is not as it
+would have been: a mended candidate may be admitted in place of a first attempt that is nearly the same and earned
+less, which the row without repairs then lacks. "At L5" has no such doubt. Arguments start the
 synthesis, or with --resume go on with it; without any, the run is only read.
 """
 

@@ -11,7 +11,8 @@ LADDER is the directory of `evoenv compare --ladder`. Into DIR (LADDER/analysis)
     generator.csv            the generator on equal terms, from the JSON of benchmarks/equal_terms.py
     *.png                    a figure of each
 
-and the numbers for a text are printed. ± is one standard error over seeds, or of a share over all seeds together.
+and the numbers for a text are printed. ± is one standard error over seeds, or of a share over all seeds together;
+`gain ±` in reached.csv is half of Student's 95% interval.
 """
 
 from __future__ import annotations
@@ -200,7 +201,7 @@ def main() -> int:
         output.mkdir(parents=True, exist_ok=True)
         results = read_ladder(arguments.ladder, plan)
         print("no verdict on the upper bound yet" if results.verdict is None else results.verdict.words)
-        write_bytes(output / "tables.md", to_markdown(plan, results.verdict, results.rungs).encode())
+        write_bytes(output / "tables.md", to_markdown(plan, results.verdict, results.start, results.rungs).encode())
         curves(results, output)
         reached(results, output)
         consistency_counts(results, output)

@@ -79,8 +79,12 @@ def learning(rows: Sequence[Row]) -> Figure:
 
 
 def fresh(store: Store, step: int) -> int:
-    """Count the candidates at L5 that the novelty gate does not refuse."""
-    return sum(one.layer == 5 and one.reason not in ("gate", "batch-duplicate") for one in store.decisions(step))
+    """Count the candidates at L5 that are new to the pool by the novelty gate, whatever refused them first."""
+    gate, measured = store.meta("config")["novelty"]["gate"], store.novelties(step)
+    return sum(
+        one.layer == 5 and (found := measured.get(one.candidate_id)) is not None and found.similarity < gate
+        for one in store.decisions(step)
+    )
 
 
 def percent(value: float) -> str:
@@ -97,8 +101,9 @@ def thirds(rows: Sequence[Row]) -> list[str]:
         cells = []
         for own in ends:
             count, total = (int(sum(row.get(column, 0) for row in own)) for column in (name, "candidates"))
-            low, high = wilson(count, total)
-            cells.append(f"{count} of {total} ({percent(count / total)}, {100 * low:.0f}–{100 * high:.0f})")
+            low, high = wilson(count, total) if total else (0.0, 1.0)
+            share_of = f"{percent(count / total)}, {100 * low:.0f}–{100 * high:.0f}" if total else "–"
+            cells.append(f"{count} of {total} ({share_of})")
         lines.append(f"| candidates: {words} | {cells[0]} | {cells[1]} |")
     for name, words in MEANS.items():
         cells = []
@@ -110,14 +115,15 @@ def thirds(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def scores(directory: Path) -> dict[tuple[str, int], dict[str, float]]:
+def scores(directory: Path) -> dict[tuple[str, str], dict[str, float]]:
     """Read an evaluation: by suite and level the mean score, fully right or not, of every problem."""
-    found: dict[tuple[str, int], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for path in sorted(directory.glob("*.jsonl")):
         head, *entries = map(json.loads, path.read_text(encoding="utf-8").splitlines())
         for entry in entries:
             if "score" in entry:
-                found[head["suite"]["name"], entry["difficulty"]][entry["item"]].append(float(entry["score"] >= 1.0))
+                level = str(entry.get("difficulty", "–"))  # a benchmark's problems have none
+                found[head["suite"]["name"], level][entry["item"]].append(float(entry["score"] >= 1.0))
     return {key: {item: mean(values) for item, values in problems.items()} for key, problems in found.items()}
 
 

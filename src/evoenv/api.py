@@ -121,6 +121,11 @@ def check_synthesis(config: Config) -> None:
     if config.run.candidates < 1:
         raise InputError(f"--candidates is {config.run.candidates}; expected how many are to be proposed, 1 or more")
     prices = config.endpoint
+    if (prices.token_budget or prices.money_budget) and not config.model.base_url:
+        raise InputError(
+            "--token-budget and --money-budget count what a server is asked, and the author is a model in this "
+            "process; use --candidates or --minutes"
+        )
     if prices.money_budget and not (prices.input_price or prices.output_price):
         raise InputError("--money-budget needs --input-price and --output-price (per million tokens) to be measured")
     _check_solver(config)
@@ -190,10 +195,8 @@ def _run(
     with ExitStack() as stack:
         store: Store | None = None
         if config is None:
-            store, config = reopen(directory, overrides)
+            store, config = reopen(directory, overrides, check_trainable if training else check_synthesis)
             stack.callback(store.close)
-            if training:
-                check_trainable(config)
         check_writers(config.run.writers)
         ports = stack.enter_context(
             open_ports(config, learns=training, run_directory=directory, allow_degraded=allow_degraded, policy=policy)

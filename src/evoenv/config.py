@@ -431,9 +431,10 @@ class Config(Section, frozen=True):
                 f"admission.min_asymmetry is {self.admission.min_asymmetry}, but nothing measures the asymmetry; set "
                 'review.kind to "recomputing" or "both", with review.enabled and calibration.enabled'
             )
-        if self.generator.reward == "proven" and not (self.review.enabled and self.review.kind == "recomputing"):
+        proves = self.review.enabled and self.review.kind == "recomputing" and self.review.admits == ("confirmed",)
+        if self.generator.reward == "proven" and not proves:
             raise ValueError(
-                'generator.reward is "proven"; set review.kind to "recomputing". What readers say is never paid for'
+                'generator.reward is "proven": set review.kind to "recomputing", and admit "confirmed" alone'
             )
 
 

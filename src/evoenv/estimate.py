@@ -27,7 +27,10 @@ def first_prompt(config: Config, *, allow_degraded: bool = False) -> tuple[Messa
 
 
 def estimate(config: Config, messages: Sequence[Message]) -> list[str]:
-    """Write bounds, not guesses: how much a model writes, and how much of it passes, nobody knows before."""
+    """Write what is asked and how long it may be: how much a model writes, and how much of it passes, nobody knows.
+
+    Prompts differ by their examples: the first one's length is that of all "about".
+    """
     count, answers = config.run.candidates, config.generator.max_tokens
     repairs, longest = config.synth.repairs, config.generator.max_prompt_tokens
     prompt = sum(len(message.content) for message in messages) // CHARS_PER_TOKEN + 1
@@ -55,7 +58,7 @@ def estimate(config: Config, messages: Sequence[Message]) -> list[str]:
     mending = [f"Each candidate that fails is sent back up to {repairs} times: {mended}."] * bool(repairs)
     lines = [
         f"Nothing was asked. {count:,} candidates would be proposed; a prompt has about {prompt:,} tokens.",
-        f"Proposing: {count * prompt:,} prompt tokens and at most {answers:,} answer tokens each: {count * answers:,}.",
+        f"Proposing: about {count * prompt:,} prompt tokens, at most {answers:,} tokens an answer: {count * answers:,}.",
         *mending,
         f"Each candidate that reaches L5 adds {' and '.join(parts)}: at most {extra:,} tokens."
         if parts
@@ -66,7 +69,8 @@ def estimate(config: Config, messages: Sequence[Message]) -> list[str]:
         cost += count * repairs * (longest * prices.input_price + answers * prices.output_price) / 1e6
         each = sum(times * (asked * price_in + said * price_out) for times, asked, said, price_in, price_out in judged)
         lines.append(
-            f"Proposing costs at most {cost:,.2f} at these prices; a candidate at L5 at most {each / 1e6:,.4f} more."
+            f"Proposing costs about {cost:,.2f} at these prices if all answers are as long as they may be; a candidate "
+            f"at L5 at most {each / 1e6:,.4f} more."
         )
     budgets = [
         text

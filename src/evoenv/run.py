@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -128,12 +128,19 @@ def create(directory: Path, config: Config) -> tuple[Store, Config]:
     return store, config
 
 
-def reopen(directory: Path, overrides: Iterable[str] = ()) -> tuple[Store, Config]:
-    """Open an existing run as it was configured; `overrides` and edits of config.toml may only change MAY_CHANGE."""
+def reopen(
+    directory: Path, overrides: Iterable[str] = (), check: Callable[[Config], None] | None = None
+) -> tuple[Store, Config]:
+    """Open an existing run as it was configured; `overrides` and edits of config.toml may only change MAY_CHANGE.
+
+    What `check` refuses is not kept.
+    """
     store = Store.open(directory)
     try:
         begun, config = configurations(directory, store, overrides)
         _check_changes(begun, config)
+        if check is not None:
+            check(config)
         _warn_of_schedule(config)
         if config != begun:
             store.set_meta("config", to_mapping(config))

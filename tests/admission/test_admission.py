@@ -119,10 +119,16 @@ def test_proven_rewards_pay_for_what_programs_confirm_and_nothing_for_what_is_on
 
 
 @pytest.mark.parametrize(
-    "settings", [[], ['review.kind="both"'], ['review.kind="recomputing"', "review.enabled=false"]]
+    "settings",
+    [
+        [],
+        ['review.kind="both"'],
+        ['review.kind="recomputing"', "review.enabled=false"],
+        ['review.kind="recomputing"', 'review.admits=["confirmed","unconfirmed"]'],
+    ],
 )
-def test_what_readers_say_is_never_paid_for(settings):
-    with pytest.raises(ConfigError, match="What readers say is never paid for"):
+def test_only_what_programs_confirm_is_paid_for(settings):
+    with pytest.raises(ConfigError, match='"recomputing", and admit "confirmed" alone'):
         load_config(overrides=['generator.reward="proven"', *settings])
 
 

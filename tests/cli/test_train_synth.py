@@ -145,7 +145,10 @@ def test_a_token_budget_stops_cleanly_and_continues_when_raised(
     assert f"continue: evoenv synth --run {run} --resume" in shown.replace("\n", "")
     with Store.read(run) as store:
         assert store.count_candidates() < 8
-    assert main(["synth", "--run", str(run), "--resume", "--token-budget", "0"]) == 0
+    again = ["synth", "--run", str(run), "--resume", "--token-budget", "0"]
+    assert main([*again, "--money-budget", "5"]) == 2, "without prices it would never be used up"
+    assert "--money-budget needs --input-price" in capsys.readouterr().err
+    assert main(again) == 0
     with Store.read(run) as store:
         assert store.count_candidates() == 8
 
@@ -160,7 +163,7 @@ def test_a_dry_run_shows_the_first_prompt_and_asks_nothing(
     assert "class " in shown
     assert "```python" in shown
     assert "100 candidates would be proposed" in shown
-    assert "costs at most" in shown
+    assert "Proposing costs about" in shown
     assert "would stop at 3 of money" in shown
     assert "3 reviews and 6 responses" in shown
     assert asked(server) == before
@@ -194,6 +197,8 @@ def test_a_model_on_this_machine_gets_limits_that_suit_it(
         (["--base-url", "{server}/v1", "--model", "nobody", "--candidates", "1"], 1, "does not know model 'nobody'"),
         (["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--candidates", "1"], 1, "cannot reach"),
         (["--base-url", "{server}/v1", "--model", "m", "--candidates", "1", "--money-budget", "1"], 2, "--input-price"),
+        (["--model", "tiny-test", "--candidates", "1", "--token-budget", "9"], 2, "use --candidates or --minutes"),
+        (["--model", "tiny-test", "--candidates", "1", *PRICED], 2, "use --candidates or --minutes"),
         ([*AUTHOR, "--solver-base-url", "{server}/v1"], 2, "needs --solver-model"),
         ([*AUTHOR, "--solver-model", "s", "--no-calibration"], 2, "drop one of them"),
         ([*AUTHOR, "--solver-model", "s", "--solver-base-url", "localhost"], 2, "expected http:// or https://"),

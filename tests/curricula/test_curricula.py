@@ -12,6 +12,7 @@ from loop_support import configuration, contents
 
 from evoenv.config import Config
 from evoenv.curricula import check_curriculum
+from evoenv.curricula.problems import read_problems
 from evoenv.engines.scripted import Fault, ScriptedPolicy
 from evoenv.errors import ConfigError, EvoEnvError, InputError, PolicyError
 from evoenv.records import Request
@@ -168,6 +169,14 @@ def test_dapo_grades_mathematics_as_the_evaluation_does(tmp_path: Path, sandbox:
         advance(run)
         scores = run.store.scores(1, "solve")
     assert [score.value for _, score in sorted(scores.items())] == [1.0, 1.0, 0.0, 0.0]
+
+
+def test_a_text_may_hold_line_ends_that_are_none_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text(
+        '{"problem": "one\u2028two\x85three", "answer": "3"}\r\n{"problem": "four", "answer": "4"}\n', "utf-8"
+    )
+    assert [one.text for one in read_problems(path, "problem", "answer")] == ["one\u2028two\x85three", "four"]
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,8 @@ from evoenv.comparison.ladder_table import (
     BASES,
     Reading,
     compared_at,
+    luck_of,
+    not_compared,
     ratio,
     rungs_of,
     to_csv,
@@ -47,6 +49,7 @@ from evoenv.comparison.plan import (
 )
 from evoenv.config import load_config, to_mapping
 from evoenv.errors import InputError
+from evoenv.run import check_trainable
 from evoenv.store.store import Store
 from tests.curricula.scripted_runs import Scripts, install, scripted_plan
 
@@ -66,7 +69,7 @@ def some_plan(*names: str, steps: int = 10, equal_tokens: int = 0) -> Comparison
 
 
 def measured(*right: float, pass_at: float = 0.5) -> Measured:
-    return Measured(sum(right) / len(right), pass_at, right, {"0": (right[0], pass_at, 1)})
+    return Measured(sum(right) / len(right), pass_at, right, {"0": (right[0], pass_at, 1)}, 8)
 
 
 def everywhere(*right: float, pass_at: float = 0.5) -> dict[str, Measured]:
@@ -113,7 +116,6 @@ def test_the_same_mean_counts_only_if_the_problems_agree(end: tuple[float, ...],
     assert verdict.moved is moved
     if not moved:
         assert "nothing is learnt that the suites can show" in verdict.words
-        assert "--anyway" in verdict.words
 
 
 def test_runs_that_could_not_be_compared_at_two_places_are_refused() -> None:
@@ -146,6 +148,10 @@ def test_runs_that_could_not_be_compared_at_two_places_are_refused() -> None:
         (["--ladder", "--responses", "0"], "--responses is 0"),
         (["--curricula", "dapo", "--responses", "5", "--suite", "seeds"], "no fixed number of solver responses"),
         (["--curricula", "fixed", "--steps", "2", "--anyway"], "--anyway belongs to a headroom ladder"),
+        (
+            ["--curricula", "fixed,rlve", "--responses", "9", "--suite", "seeds", "--set", "rlve:solver.prompts=1"],
+            "solver responses a step, and are to be compared at equal responses",
+        ),
         (["--steps", "2", "--suite", "seeds"], "compare needs --curricula A,B, or --ladder"),
     ],
 )
@@ -161,18 +167,23 @@ def test_what_is_no_ladder_is_refused_before_any_work(
 
 
 def reading(curriculum: str, seed: int, step: int, tokens: int, *right: float) -> Reading:
-    return Reading(curriculum, seed, step, 16 * step, tokens, everywhere(*right, pass_at=0.75))
+    return Reading(curriculum, seed, step, 16 * step, tokens, tokens - 300, everywhere(*right, pass_at=0.75))
 
 
-def test_a_run_is_compared_at_the_common_steps_and_at_its_first_evaluation_with_the_common_tokens() -> None:
+def test_a_run_is_compared_at_the_common_steps_and_at_the_step_that_brought_it_to_the_common_tokens() -> None:
     plan = some_plan("untrained", "evoenv", equal_tokens=1000)
     readings = [reading("evoenv", 0, step, tokens, 0.5) for step, tokens in ((2, 600), (5, 1100), (10, 3000))]
     assert compared_at(plan, "responses", readings) is readings[2]
     assert compared_at(plan, "tokens", readings) is readings[1]
     assert compared_at(plan, "tokens", readings[:1]) is None
     assert compared_at(some_plan("evoenv"), "tokens", readings) is None, "nothing is common yet"
+    elsewhere = some_plan("untrained", "evoenv", equal_tokens=2000)
+    assert compared_at(elsewhere, "tokens", readings) is None, "3,000 tokens are not 2,000"
+    assert not_compared(elsewhere, {("evoenv", 0): readings}) == ["evoenv-seed0"]
+    assert not_compared(plan, {("evoenv", 0): readings}) == []
     untrained = [reading("untrained", 0, 0, 0, 0.5)]
     assert compared_at(plan, "tokens", untrained) is untrained[0]
+    assert compared_at(some_plan("untrained"), "tokens", untrained) is None
 
 
 def test_the_share_of_the_upper_bound_has_the_error_of_both() -> None:
@@ -182,6 +193,16 @@ def test_the_share_of_the_upper_bound_has_the_error_of_both() -> None:
     share, error = ratio([0.02, 0.04], [0.08, 0.12])
     assert error == pytest.approx(math.sqrt(0.01**2 + 0.3**2 * 0.02**2) / 0.1)
     assert ratio([0.02], [0.08, 0.12]) == (pytest.approx(0.2), None)
+    # both subtract one measurement with the error 0.005: it moves the share by (1 - 0.3) / 0.1 of itself
+    share, error = ratio([0.02, 0.04], [0.1, 0.1], 0.005**2)
+    assert error == pytest.approx(math.hypot(0.01, 0.7 * 0.005) / 0.1)
+
+
+def test_the_luck_of_the_untrained_model_is_that_of_its_samples() -> None:
+    # two problems, 8 samples each: variances 0.2·0.8/7 and 0.5·0.5/7 of the shares, of their mean a quarter of the sum
+    assert measured(0.2, 0.5).luck == pytest.approx((0.16 / 7 + 0.25 / 7) / 4)
+    assert luck_of(everywhere(0.2, 0.5)) == pytest.approx((0.16 / 7 + 0.25 / 7) / 4 / 4), "four columns"
+    assert luck_of(everywhere(0.0, 1.0)) == 0
 
 
 def test_both_tables_hold_gains_shares_and_the_gain_per_thousand_responses() -> None:
@@ -202,12 +223,16 @@ def test_both_tables_hold_gains_shares_and_the_gain_per_thousand_responses() -> 
     assert by_tokens.gain["Avg"].mean == pytest.approx(0.05)
     assert by_responses.reached == (pytest.approx(0.5), None)
     assert by_tokens.reached == (pytest.approx(0.25), None)
+    assert rungs["tokens", "fixed-all"].reached == (1.0, None)
     assert by_responses.pass_gain["far T=1"].mean == pytest.approx(0.25)
     assert (by_responses.responses.mean, by_tokens.responses.mean) == (160, 64)
     assert by_responses.per_thousand is not None
     assert by_responses.per_thousand.mean == pytest.approx(1000 * 0.1 / 160)
     assert rungs["responses", "untrained"].per_thousand is None
-    page = to_markdown(plan, verdict_of(plan, start, [points["fixed-all", 0][0].columns]), list(rungs.values()))
+    verdict = verdict_of(plan, start, [points["fixed-all", 0][0].columns])
+    page = to_markdown(plan, verdict, start, list(rungs.values()))
+    # sqrt((0.16 + 0.24) / 7 / 4 / 4) points
+    assert "standard error 5.98 points (Avg)" in page
     assert "## At equal tokens (1,000)" in page
     assert "| evoenv | 1 | 10 | 160 | 3,000 | +10.0 | +25.0 | 50% | +62.50 |" in page
     assert "| evoenv | 1 | 4 | 64 | 1,200 | +5.0 | +25.0 | 25% | +78.12 |" in page
@@ -306,8 +331,16 @@ def test_a_cheap_run_goes_on_to_the_common_tokens_and_an_expensive_one_is_measur
     analyse(place, monkeypatch)
     assert "fixed, equal tokens: gain +33.33 points, 100% of the upper bound's gain" in capsys.readouterr().out
     # begun again with a larger number of steps, the common tokens are found anew; with the same, they stay
-    assert continued(place, scripted_ladder(tmp_path, 4, "fixed")).equal_tokens == tokens
-    assert continued(place, scripted_ladder(tmp_path, 5, "fixed")).equal_tokens == 0
+    again = continued(place, scripted_ladder(tmp_path, 4, "untrained", "fixed"))
+    assert again.equal_tokens == tokens
+    for run in again.runs:
+        check_trainable(load_config(run.config))  # also the untrained one, which never gets there
+    beyond = steps["fixed"] + 1
+    assert continued(place, scripted_ladder(tmp_path, beyond, "fixed")).equal_tokens == 0
+    with pytest.raises(InputError, match=f"went on to step {steps['fixed']} for its tokens"):
+        continued(place, scripted_ladder(tmp_path, 5, "fixed"))
+    with pytest.raises(InputError, match="leave --equal-tokens out"):
+        continued(place, with_equal_tokens(scripted_ladder(tmp_path, 4, "fixed"), tokens + 1))
 
 
 @pytest.mark.long

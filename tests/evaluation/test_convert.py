@@ -46,6 +46,9 @@ def lines(path: Path, *rows: Any) -> Path:
         ({"id": 0, "problem": "1+1?", "answer": 2.0, "url": "u"}, {"id": "0", "answer": "2"}),
         # math-ai/amc23
         ({"id": 0, "question": "1+1?", "answer": 2.5}, {"id": "0", "problem": "1+1?", "answer": "2.5"}),
+        # OlympiadBench has lists of final answers
+        ({"question": "1+1?", "final_answer": ["2", 2.0, ""]}, {"id": "1", "answer": ["2", "2"]}),
+        ({"question": "1+1?", "final_answer": ["2"]}, {"id": "1", "answer": "2"}),
         # verl's rows, as of DAPO's AIME file
         (
             {
@@ -188,6 +191,8 @@ def test_ids_of_two_files_do_not_clash(tmp_path: Path) -> None:
         ("a.jsonl", "{", "not what its name says"),
         ("a.jsonl", "[1]\n", "row 1 is a list"),
         ("a.json", "[1]", "row 1 is a int"),
+        ("a.json", "null", "holds a NoneType; expected a list of objects"),
+        ("a.jsonl", '{"problem": "x", "answer": []}', "row 1: no answer under any of"),
         ("a.jsonl", '{"text": "x"}', "row 1: no problem under any of problem, question"),
         ("a.jsonl", '{"problem": "x", "solution": "y"}', "row 1: no answer under any of"),
         ("a.jsonl", '{"Question": "x", "Correct Answer": "y"}', "a GPQA row needs"),

@@ -162,6 +162,17 @@ def test_answers_that_are_equal_as_text_need_no_mathematics() -> None:
     assert normalised("a b") == normalised("a  b")
 
 
+@pytest.mark.parametrize(("reference", "answer"), [("1 23", "12 3"), ("1 2 3", "123"), ("3 1/2", "31/2")])
+def test_a_space_between_two_numbers_is_not_nothing(grader: MathGrader, reference: str, answer: str) -> None:
+    assert grader.equivalent(reference, answer) == (False, None)
+
+
+def test_spaces_elsewhere_do_not_matter(grader: MathGrader) -> None:
+    assert normalised(r"1\,000 ") == normalised("1000")
+    assert normalised("x = 5 , 6") == normalised("x=5,6")
+    assert grader.equivalent("2 x", "2x") == (True, None)
+
+
 @pytest.mark.parametrize(
     ("text", "letter"),
     [

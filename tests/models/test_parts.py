@@ -207,6 +207,15 @@ def test_a_gguf_of_another_architecture_is_refused_before_any_work(tmp_path: Pat
 
 
 @pytest.mark.slow
+def test_a_gguf_that_lacks_weights_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "first-00001-of-00002.gguf"
+    write_gguf(path, layers_written=1)
+    with pytest.raises(ModelError, match=r"lacks 12 weights that its header speaks of, first model\.layers\.1\."):
+        resolve_model(str(path), cache=tmp_path / "cache")
+    assert not list((tmp_path / "cache").rglob("*.safetensors"))
+
+
+@pytest.mark.slow
 def test_an_output_layer_of_its_own_stays_untied(tmp_path: Path) -> None:
     path = tmp_path / "untied.gguf"
     write_gguf(path, tied=False)

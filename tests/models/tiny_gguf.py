@@ -22,7 +22,9 @@ WEIGHTS = len(TOKENS) * HIDDEN + LAYERS * LAYER_WEIGHTS + HIDDEN
 """With one matrix for embedding and output."""
 
 
-def write_gguf(path: Path, *, architecture: str = "qwen2", tied: bool = True) -> np.ndarray:
+def write_gguf(
+    path: Path, *, architecture: str = "qwen2", tied: bool = True, layers_written: int = LAYERS
+) -> np.ndarray:
     """Write the file; return the matrix that is both embedding and output, or only the output if not `tied`.
 
     The embedding has 4 bits, the output 8.
@@ -55,7 +57,7 @@ def write_gguf(path: Path, *, architecture: str = "qwen2", tied: bool = True) ->
     writer.add_tensor("token_embd.weight", quantize(embedding, Kind.Q4_0), raw_dtype=Kind.Q4_0)
     writer.add_tensor("output.weight", quantize(output, Kind.Q8_0), raw_dtype=Kind.Q8_0)
     writer.add_tensor("output_norm.weight", np.ones(HIDDEN, np.float32))
-    for layer in range(LAYERS):
+    for layer in range(layers_written):
         block = f"blk.{layer}"
         for name in ("attn_norm", "ffn_norm"):
             writer.add_tensor(f"{block}.{name}.weight", np.ones(HIDDEN, np.float32))

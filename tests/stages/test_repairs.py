@@ -92,6 +92,19 @@ def test_repairs_stop_at_their_number_and_happen_only_when_asked_for(tmp_path, s
         assert all(len(request.messages) == 1 for request in policy.requests if request.role == "generator")
 
 
+def test_what_the_server_refused_to_write_is_not_sent_back(tmp_path, sandbox):
+    def write(request, index):
+        first = request.role == "generator" and len(request.messages) == 1
+        return "" if first and index == 0 else author(request, index)  # what a refusal leaves
+
+    policy = ScriptedPolicy(write, trainable=False)
+    run, _ = open_run(tmp_path / "run", sandbox, settings(2), policy=policy, training=False)
+    advance(run, steps=1)
+    with run:
+        sent_back = {candidate for candidate in chains(run).values() if ".g000." in candidate}
+        assert sent_back == {"s00001.g000.c02", "s00001.g000.c03", "s00001.g000.c04"}
+
+
 def test_the_group_of_a_repair_follows_from_the_candidate_alone():
     config = configuration(generator={"prompts": 3, "candidates_per_prompt": 4}).generator
     first = Candidate(step=2, group=1, index=2, response="", source=None)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from evoenv.validation.counts import Count, check_counts, counts
+from evoenv.validation.counts import Count, check_counts, counts, listed
 from evoenv.validation.evidence import Drawn
+from tests.effort import assert_linear
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,10 @@ def test_what_is_counted_and_listed_is_found(prompt: str, expected: dict[str, Co
         "Given 3 lists: [1, 2], [3, 4], [5, 6].",  # each is one of them
         "Given 2 lists: a = [1, 2] and b = [3, 4].",
         "You have 2 lists: [1, 2]\n[3]",
+        "Here are 2 lists: [1, 2, 3] (A) and [4, 5, 6] (B). How many are in both?",
+        "You are given 2 lists: [1, 2, 3] (sorted) and [4].",
+        "Given 2 vectors: [1, 2, 3] · [4, 5, 6]",
+        "Given 2 moves: [1, 5, 3] -> [2, 6, 3]",
         "A 2 x 5 matrix: [[1, 2], [3, 4]]",
         "Draw 3 of the numbers: [1, 2]",
         "Choose 3 numbers from [1, 2]",
@@ -49,6 +54,11 @@ def test_what_is_counted_and_listed_is_found(prompt: str, expected: dict[str, Co
 )
 def test_what_may_count_something_else_is_left_alone(prompt: str) -> None:
     assert counts(prompt) == {}
+
+
+@pytest.mark.parametrize("text", ["[1]" + "\n" * 20_000, "[1]" + " " * 20_000, "1 a[" * 5000, "[1]" + "a" * 20_000])
+def test_time_is_linear_in_hostile_text(text: str) -> None:
+    assert_linear(lambda part: (listed(part), counts(f"Here are 1 numbers: {part}")), text)
 
 
 def drawn(render: Callable[[int, int], str], seeds: int = 3) -> list[Drawn]:

@@ -64,6 +64,13 @@ def test_a_number_of_many_values_or_one_that_leaves_answers_open_is_not() -> Non
     assert check_one_number([*drawn[:-1], Drawn(59, 2, drawn[-1].prompt, None, 5)]) == []
 
 
+def test_a_number_that_tells_only_the_best_value_is_not() -> None:
+    drawn = [
+        Drawn(one.seed, one.difficulty, one.prompt, None, one.reference, full_reference=False) for one in subsets(9)
+    ]
+    assert check_one_number(drawn) == []
+
+
 def test_a_number_that_is_the_answer_is_left_to_the_checks_for_leaks() -> None:
     drawn = [Drawn(seed, 0, f"{seed}: the answer is {seed % 5}", None, seed % 5) for seed in range(60)]
     assert check_one_number(drawn) == []

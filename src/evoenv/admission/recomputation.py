@@ -3,7 +3,8 @@
 Each program was written from rendered prompts alone and run on the same fresh instances; the environment's own scorer
 judged what it returned. Agreement with the reference is evidence that no reading gives, and a contradiction comes with
 a witness. A recomputation only opens or closes the door to the pool. It is no argument of `reward`, and neither is the
-asymmetry, which compares the programs with the solver.
+asymmetry, which compares the programs with the solver; with `generator.reward = "proven"` what the door is closed to
+for them is not paid for.
 """
 
 from __future__ import annotations

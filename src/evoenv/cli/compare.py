@@ -22,6 +22,7 @@ from evoenv.comparison.ladder import (
     TEMPERATURES,
     check_ladder,
     check_same_responses,
+    check_same_size,
     first_runs,
     judge_upper_bound,
     ladder_suites,
@@ -148,6 +149,8 @@ def run(arguments: argparse.Namespace) -> int:
     plan = continued(arguments.output, read_flags(arguments))
     if plan.ladder:
         check_ladder(plan)
+    elif arguments.responses:
+        check_same_size(plan)
     check_plan(plan, allow_overlap=arguments.allow_overlap)
     write_plan(arguments.output, plan)
     try:
@@ -196,6 +199,8 @@ def climb(arguments: argparse.Namespace, plan: ComparisonPlan) -> int:
                 plan = with_equal_tokens(plan, tokens_of_upper_bound(directory, plan))
                 write_plan(directory, plan)
             drive(arguments, plan, plan)
+        else:
+            screen.print("The other rungs are not run; --anyway runs them.", markup=False, highlight=False)
     finally:
         document = write_ladder(directory, plan)
     if arguments.json:

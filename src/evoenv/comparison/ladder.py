@@ -80,15 +80,20 @@ def check_same_responses(names: Sequence[str]) -> None:
             )
 
 
-def check_ladder(plan: ComparisonPlan) -> None:
-    """Refuse a ladder whose two tables would not mean the same."""
-    check_same_responses(plan.curricula)
+def check_same_size(plan: ComparisonPlan) -> None:
+    """Refuse a budget of solver responses for runs whose steps have different numbers of them."""
     sizes = {(config := config_of(run).solver).prompts * config.responses_per_prompt for run in plan.runs}
     if len(sizes) > 1:
         raise InputError(
-            f"the runs have {' and '.join(map(str, sorted(sizes)))} solver responses a step, and a ladder compares at "
+            f"the runs have {' and '.join(map(str, sorted(sizes)))} solver responses a step, and are to be compared at "
             "equal responses; set solver.prompts and solver.responses_per_prompt for all of them alike"
         )
+
+
+def check_ladder(plan: ComparisonPlan) -> None:
+    """Refuse a ladder whose two tables would not mean the same."""
+    check_same_responses(plan.curricula)
+    check_same_size(plan)
     for run in plan.runs:
         if config_of(run).training.schedule != "constant":
             raise InputError(
@@ -126,6 +131,13 @@ class Measured:
     """The share of right samples of every problem."""
     levels: dict[str, tuple[float, float, int]]
     """Accuracy, pass@8 and the number of problems, by level."""
+    samples: int
+    """Of each problem."""
+
+    @property
+    def luck(self) -> float:
+        """The variance of `accuracy` on these problems: other samples would give another share of right ones."""
+        return math.fsum(share * (1 - share) for share in self.right) / (self.samples - 1) / len(self.right) ** 2
 
 
 def read_measured(path: Path) -> Measured | None:
@@ -140,7 +152,7 @@ def read_measured(path: Path) -> Measured | None:
             for level, part in kept["by_level"].items()
         }
         right = tuple(count / samples for count in kept["right"])
-        return Measured(float(kept["accuracy"]), float(kept["pass_at"][key]), right, levels)
+        return Measured(float(kept["accuracy"]), float(kept["pass_at"][key]), right, levels, samples)
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise StoreError(f"{path} is not an evaluation of a ladder ({error!r}); remove the run to repeat it") from error
 
@@ -216,11 +228,11 @@ class Verdict:
             f"suites ({suites})."
         )
         if self.moved:
-            return f"{head} That is more than {NOISE:g} standard errors: there is room, and the other rungs are run."
+            return f"{head} That is more than {NOISE:g} standard errors: there is room for the other rungs."
         return (
             f"{head} That is not more than {NOISE:g} standard errors: with these settings nothing is learnt that the "
-            "suites can show, whatever the curriculum. The other rungs are not run; try another rate, optimiser "
-            "(training.optimizer=muon), more responses or more instances in another -o, or run them by --anyway."
+            "suites can show, whatever the curriculum. Try another rate, optimiser (training.optimizer=muon), more "
+            "responses or more instances in another -o."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -249,7 +261,9 @@ def verdict_of(plan: ComparisonPlan, start: Mapping[str, Measured], ends: Sequen
 
     A suite's gain is the mean over its problems of what all seeds and temperatures gained there. Two errors are added
     as squares: that of problems and samples, which the untrained model's own luck is part of, and that of the seeds
-    (nothing if there is one alone). Samples are luck in both, so that the sum is rather too large.
+    (nothing if there is one alone). Samples are luck in both, so that the sum is rather too large. It is the error for
+    other instances of these environments; for other environments, whose instances rise and fall together, it would be
+    larger.
     """
     columns: dict[str, list[str]] = {}
     for asked in plan.evaluation.plans.suites:

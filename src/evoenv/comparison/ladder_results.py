@@ -14,6 +14,7 @@ from evoenv.comparison.ladder_table import (
     Reading,
     Rung,
     evaluations_csv,
+    not_compared,
     read_points,
     rungs_of,
     to_csv,
@@ -54,8 +55,9 @@ def write_ladder(directory: Path, plan: ComparisonPlan) -> dict[str, Any]:
         "upper_bound": None if results.verdict is None else results.verdict.to_json(),
         "rungs": [rung.to_json() for rung in results.rungs],
         "missing": [run.name for run in plan.runs if not is_done(directory, plan, run)],
+        "not_compared": not_compared(plan, results.points),
     }
-    write_bytes(directory / "ladder.md", to_markdown(plan, results.verdict, results.rungs).encode())
+    write_bytes(directory / "ladder.md", to_markdown(plan, results.verdict, results.start, results.rungs).encode())
     write_bytes(directory / "ladder.csv", to_csv(results.rungs).encode())
     write_bytes(directory / "evaluations.csv", evaluations_csv(results.points).encode())
     write_json(directory / "ladder.json", document)

@@ -35,6 +35,8 @@ class Reading:
     step: int
     responses: int
     tokens: int
+    tokens_before: int
+    """Those of the step before."""
     columns: dict[str, Measured]
 
 
@@ -55,7 +57,8 @@ class Rung:
     """pass@8."""
     pass_gain: dict[str, Mean]
     reached: tuple[float, float | None] | None
-    """Share of the upper bound's gain with its standard error; None if the upper bound has none beyond noise."""
+    """Share of the upper bound's gain with its standard error; None if the upper bound has none beyond noise. Its own
+    is 1 and has no error."""
     per_thousand: Mean | None
     """Gain (Avg) for a thousand solver responses; None without any."""
 
@@ -98,20 +101,30 @@ def _readings(directory: Path, plan: ComparisonPlan, run: RunPlan, series: Compa
         columns = read_step(directory, plan, run, step)
         if columns is not None and step in rows:
             responses = sum(int(row.get("responses") or 0) for number, row in rows.items() if number <= step)
-            tokens = int(rows[step]["tokens"])
-            readings.append(Reading(run.curriculum, run.seed, step, responses, tokens, columns))
+            tokens, before = (int(rows[at]["tokens"]) if at in rows else 0 for at in (step, step - 1))
+            readings.append(Reading(run.curriculum, run.seed, step, responses, tokens, before, columns))
     return readings
 
 
 def compared_at(plan: ComparisonPlan, basis: Basis, readings: Sequence[Reading]) -> Reading | None:
-    """Choose where a run is compared: at the plan's steps, or at its first evaluation with the common tokens."""
+    """Choose where a run is compared: at the plan's steps, or at the very step that brought it to the common tokens."""
+    if basis == "tokens" and not plan.equal_tokens:
+        return None
     if readings and readings[0].curriculum == BASELINE:
         return readings[0]
     if basis == "responses":
         return next((reading for reading in readings if reading.step == plan.steps), None)
-    if not plan.equal_tokens:
-        return None
-    return next((reading for reading in readings if reading.tokens >= plan.equal_tokens), None)
+    return next((reading for reading in readings if reading.tokens_before < plan.equal_tokens <= reading.tokens), None)
+
+
+def not_compared(plan: ComparisonPlan, points: Mapping[tuple[str, int], Sequence[Reading]]) -> list[str]:
+    """Name the finished runs that a table lacks: they were not evaluated where it compares."""
+    bases = [basis for basis in BASES if basis == "responses" or plan.equal_tokens]
+    return [
+        f"{curriculum}-seed{seed}"
+        for (curriculum, seed), own in points.items()
+        if any(compared_at(plan, basis, own) is None for basis in bases)
+    ]
 
 
 def rungs_of(
@@ -156,7 +169,7 @@ def _rung(
         pass_gain={
             column: mean_of([eight - before[column][1] for _, eight in values]) for column, values in after.items()
         },
-        reached=ratio(gains, upper) if upper and name != BASELINE else None,
+        reached=_reached(name, gains, upper, luck_of(start)),
         per_thousand=mean_of([1000 * gain / item.responses for gain, item in zip(gains, own, strict=True)])
         if all(item.responses for item in own)
         else None,
@@ -175,8 +188,25 @@ def average_gain(reading: Reading, start: Mapping[str, Measured]) -> float:
     return _value(reading.columns, AVERAGE, "accuracy") - _value(start, AVERAGE, "accuracy")
 
 
-def ratio(gains: Sequence[float], upper: Sequence[float]) -> tuple[float, float | None]:
-    """Divide a mean gain by the upper bound's; the error follows from both means' errors, if each has two seeds."""
+def luck_of(start: Mapping[str, Measured]) -> float:
+    """Compute the variance of the untrained model's average accuracy: every gain has subtracted the same samples."""
+    return math.fsum(item.luck for item in start.values()) / len(start) ** 2
+
+
+def _reached(
+    name: str, gains: Sequence[float], upper: Sequence[float], luck: float
+) -> tuple[float, float | None] | None:
+    if not upper or name == BASELINE:
+        return None
+    return (1.0, None) if name == UPPER_BOUND else ratio(gains, upper, luck)
+
+
+def ratio(gains: Sequence[float], upper: Sequence[float], luck: float = 0.0) -> tuple[float, float | None]:
+    """Divide a mean gain by the upper bound's; the error follows from both means' errors, if each has two seeds.
+
+    `luck` is the variance of what both have subtracted, the untrained model's accuracy s: (a − s)/(u − s) changes with
+    s by (a − u)/(u − s)².
+    """
     top, bottom = math.fsum(gains) / len(gains), math.fsum(upper) / len(upper)
     if not bottom:
         return math.nan, None
@@ -184,7 +214,7 @@ def ratio(gains: Sequence[float], upper: Sequence[float]) -> tuple[float, float 
     if len(gains) < 2 or len(upper) < 2:
         return reached, None
     own, other = _squared_error(gains), _squared_error(upper)
-    return reached, math.sqrt(own + reached**2 * other) / abs(bottom)
+    return reached, math.sqrt(own + reached**2 * other + (reached - 1) ** 2 * luck) / abs(bottom)
 
 
 def _squared_error(values: Sequence[float]) -> float:
@@ -195,10 +225,20 @@ def _squared_error(values: Sequence[float]) -> float:
 # --------------------------------------------------------------------------- as text
 
 
-def to_markdown(plan: ComparisonPlan, verdict: Verdict | None, rungs: Sequence[Rung]) -> str:
+def to_markdown(
+    plan: ComparisonPlan, verdict: Verdict | None, start: Mapping[str, Measured], rungs: Sequence[Rung]
+) -> str:
     """Write the page: whether there is room, then both tables."""
     parts = [f"# Headroom ladder: {plan.model}", "", _settings(plan), ""]
     parts += ["The upper bound is not finished yet." if verdict is None else verdict.words, ""]
+    if start:
+        common = (
+            "Intervals are over seeds, on these problems. What all gains subtract, the untrained model's accuracy, is "
+            "measured once: other samples of it would change every gain alike, standard error "
+            f"{100 * math.sqrt(luck_of(start)):.2f} points (Avg). That is in the errors of shares and in no interval "
+            "of a gain."
+        )
+        parts += [common, ""]
     heads = {
         "responses": f"## At equal solver responses ({plan.steps:,} steps)",
         "tokens": f"## At equal tokens ({plan.equal_tokens:,})",

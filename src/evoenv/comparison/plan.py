@@ -255,11 +255,11 @@ def all_families(environments: str) -> str:
 
 def with_equal_tokens(plan: ComparisonPlan, tokens: int) -> ComparisonPlan:
     """Let every run go on until it has spent this many tokens, and be evaluated there; 0: as far as its steps."""
-    runs = tuple(
-        msgspec.structs.replace(run, config={**run.config, "run": {**run.config["run"], "tokens_at_least": tokens}})
-        for run in plan.runs
-    )
-    return msgspec.structs.replace(plan, runs=runs, equal_tokens=tokens)
+    runs = []
+    for run in plan.runs:
+        budget = {**run.config["run"], "tokens_at_least": tokens if run.trains else 0}  # untrained: spends none
+        runs.append(msgspec.structs.replace(run, config={**run.config, "run": budget}))
+    return msgspec.structs.replace(plan, runs=tuple(runs), equal_tokens=tokens)
 
 
 # --------------------------------------------------------------------------- the directory
@@ -323,6 +323,24 @@ def _check_continues(directory: Path, before: ComparisonPlan, plan: ComparisonPl
         )
     if plan.steps < before.steps or plan.tokens < before.tokens:
         raise InputError(f"{directory} was begun with {before.budget}; a budget can be raised, not lowered")
+    if plan.equal_tokens and before.equal_tokens and plan.equal_tokens != before.equal_tokens:
+        raise InputError(
+            f"{directory} compares at {before.equal_tokens:,} tokens, and its runs were evaluated there; leave "
+            "--equal-tokens out, or choose another -o"
+        )
+    if plan.ladder and plan.steps > before.steps:
+        _check_not_passed(directory, before, plan.steps)
+
+
+def _check_not_passed(directory: Path, before: ComparisonPlan, steps: int) -> None:
+    """Refuse a number of steps that a run has gone beyond for its tokens: it cannot be evaluated there any more."""
+    for run in before.runs:
+        reached = _done_state(directory, run).get("steps", 0)
+        if reached > steps and not any((run_directory(directory, run) / "evaluations").glob(f"step-{steps:05d}-*")):
+            raise InputError(
+                f"{run.name} in {directory} went on to step {reached} for its tokens and was not evaluated at step "
+                f"{steps}; ask for {reached} steps or more, or choose another -o"
+            )
 
 
 _BUDGET = {"run.steps", "run.tokens", "run.tokens_at_least"}
@@ -364,11 +382,16 @@ def run_directory(directory: Path, run: RunPlan) -> Path:
 
 def is_done(directory: Path, plan: ComparisonPlan, run: RunPlan) -> bool:
     """Say whether the run has reached the plan's budget and left its series."""
+    return _done_state(directory, run).get("budget") == plan.goal
+
+
+def _done_state(directory: Path, run: RunPlan) -> dict[str, Any]:
+    """Read what a run wrote at its end; nothing if it has not come there."""
     try:
         state = msgspec.json.decode((run_directory(directory, run) / DONE).read_bytes())
     except (OSError, msgspec.DecodeError):
-        return False
-    return isinstance(state, dict) and state.get("budget") == plan.goal
+        return {}
+    return state if isinstance(state, dict) else {}
 
 
 def write_json(path: Path, document: Any) -> None:

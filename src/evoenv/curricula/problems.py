@@ -34,7 +34,7 @@ class TrainingProblem:
 def read_problems(path: Path, problem_field: str, answer_field: str) -> list[TrainingProblem]:
     """Read the problems of a JSONL file, in order; every line is checked before any of them is used."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")  # not splitlines: JSON may hold its other line ends
     except (OSError, UnicodeDecodeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"cannot read the problems {path}: {reason}; expected a JSONL file") from error

@@ -76,12 +76,14 @@ def read_rows(path: Path) -> Iterator[Row]:
             csv.field_size_limit(sys.maxsize)
             yield from csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""))
         elif path.suffix == ".jsonl":
-            with path.open(encoding="utf-8") as stream:
+            with path.open(encoding="utf-8-sig") as stream:
                 for number, line in enumerate(stream, 1):
                     if line.strip():
                         yield _row(json.loads(line), path, number)
         else:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document = json.loads(path.read_text(encoding="utf-8-sig"))
+            if not isinstance(document, dict | list):
+                raise InputError(f"{path} holds a {type(document).__name__}; expected a list of objects")
             if isinstance(document, dict):  # the hub's viewer and some repositories wrap the list
                 document = next((value for value in document.values() if isinstance(value, list)), [document])
             for number, entry in enumerate(document, 1):
@@ -137,15 +139,18 @@ def _entry(row: Row, identity: str, seed: int) -> dict[str, Any]:
         answer = row["reward_model"].get("ground_truth")
     if not isinstance(problem, str) or not problem.strip():
         raise _Unfit(f"no problem under any of {', '.join(PROBLEM_FIELDS)}; it has {', '.join(map(repr, row))}")
-    if answer is None or not _text(answer):
+    if answer is None or not (answers := [text for one in _several(answer) if (text := _text(one))]):
         raise _Unfit(f"no answer under any of {', '.join(ANSWER_FIELDS)}; it has {', '.join(map(repr, row))}")
-    return {"problem": problem.strip(), "answer": _text(answer)}
+    return {"problem": problem.strip(), "answer": answers[0] if len(answers) == 1 else answers}
+
+
+def _several(answer: Any) -> list[Any]:
+    """Take a list as so many answers, of which any will do."""
+    return answer if isinstance(answer, list) else [answer]
 
 
 def _text(answer: Any) -> str:
-    """Write an answer as text: some files keep integers as floats, some put a list of one around it."""
-    if isinstance(answer, list) and len(answer) == 1:
-        answer = answer[0]
+    """Write an answer as text: some files keep integers as floats."""
     if isinstance(answer, float) and answer.is_integer():
         answer = int(answer)
     return str(answer).strip()

@@ -30,7 +30,9 @@ MAX_NESTING = 200
 """Brackets in brackets: grammars recurse."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}", re.ASCII)
-_SPACES = re.compile(r"\s+|\\[,;:! ]|~")
+_SPACES = re.compile(r"(?<=[^\W_])\s+(?=[^\W_])|(\s+|\\[,;:! ]|~)")
+"""Spaces, which do not matter unless they stand between two letters or digits: `1 23` is not `12 3`."""
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?: [0-9]{3})+(?:\.[0-9]+)?", re.ASCII)
 _LETTER = re.compile(r"\(?\s*(?:\\(?:text|textbf|mathrm|mathbf)\s*\{)?\s*\(?([A-Z])\)?\s*\}?\s*[).:]?")
 
 
@@ -78,6 +80,8 @@ class MathGrader:
 
     def equivalent(self, reference: str, answer: str) -> tuple[bool, str | None]:
         """Tell whether they are the same, and if that cannot be told, why."""
+        if _THOUSANDS.fullmatch(answer.strip()) and " " not in reference.strip():
+            answer = answer.replace(" ", "")  # the reference is one number, so this is one as well
         if normalised(reference) == normalised(answer):
             return True, None
         if _INTEGER.fullmatch(reference.strip()) and _INTEGER.fullmatch(answer.strip()):
@@ -118,7 +122,7 @@ def normalised(text: str) -> str:
     """Strip what never matters: dollars around it, spaces, a final full stop, sizes of brackets."""
     text = without_currency(text).lstrip("$ \t\n").rstrip("$. \t\n")
     text = text.replace("\\left", "").replace("\\right", "").replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
-    return _SPACES.sub("", text)
+    return _SPACES.sub(lambda found: "" if found[1] else " ", text)
 
 
 def without_currency(text: str) -> str:

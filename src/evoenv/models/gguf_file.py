@@ -54,19 +54,27 @@ def dequantise(gguf: Path, directory: Path, bar: Bar) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
+    loader: Any = AutoModelForCausalLM  # its stubs do not know the loading report
     # The GGUF reader draws a bar of its own, which no setting of transformers turns off.
     silence = contextlib.redirect_stderr(io.StringIO())
     with bar.task(f"dequantising {gguf.name}", None), quiet_transformers(), silence:
         try:
             tokenizer = AutoTokenizer.from_pretrained(str(gguf.parent), gguf_file=gguf.name)
-            model = AutoModelForCausalLM.from_pretrained(
+            model, report = loader.from_pretrained(
                 str(gguf.parent),
                 gguf_file=gguf.name,
                 quantization_config=GgufConfig(dequantize=True),
                 dtype=torch.float32,
+                output_loading_info=True,
             )
         except Exception as error:  # transformers raises whatever its parsers hit; the file is what is wrong
             raise ModelError(f"{gguf} cannot be read as GGUF weights: {type(error).__name__}: {error}") from error
+        if missing := sorted(report["missing_keys"]):
+            # transformers would fill them with noise, which nobody could tell from weights once they are saved
+            raise ModelError(
+                f"{gguf} lacks {len(missing)} weights that its header speaks of, first {missing[0]}; expected a whole "
+                "model in one file (the parts of a split one are joined by llama.cpp's `gguf-split --merge`)"
+            )
         header = _read(gguf)
         _restore_digit_splitting(tokenizer, header)
         _tie_embeddings(model, header)

@@ -65,7 +65,7 @@ def resolve_model(name: str, *, cache: Path | None = None, offline: bool = False
     if name == NANO_MODEL:
         check_model_directory(NANO_DIRECTORY)
         return NANO_DIRECTORY
-    path = Path(name).expanduser()
+    path = local_path(name)
     if _exists(path):
         return _local(path, models, bar)
     tried: list[tuple[str, str]] = [("local path", f"{path} does not exist")]
@@ -109,6 +109,14 @@ def resolve_model(name: str, *, cache: Path | None = None, offline: bool = False
         if found is not None:
             return found
     raise _not_found(name, tried)
+
+
+def local_path(name: str) -> Path:
+    """Read a model's name as a path; a home directory that nobody has stays as it was written."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
 
 
 def _exists(path: Path) -> bool:

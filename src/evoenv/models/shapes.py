@@ -15,7 +15,7 @@ from evoenv.errors import ModelError
 from evoenv.models import fetch
 from evoenv.models.cache import cache_root
 from evoenv.models.registry import packaged_model
-from evoenv.models.resolve import NANO_DIRECTORY, NANO_MODEL, TINY_MODEL
+from evoenv.models.resolve import NANO_DIRECTORY, NANO_MODEL, TINY_MODEL, local_path
 from evoenv.models.weights import read_json
 
 
@@ -131,7 +131,7 @@ def find_shape(name: str) -> ModelShape | None:
     """
     if name == NANO_MODEL:
         return shape_in(NANO_DIRECTORY)
-    path = Path(name).expanduser()
+    path = local_path(name)
     if "\0" not in name and len(name) < 4096 and path.is_dir():
         return shape_in(path)
     packaged = packaged_model(name)

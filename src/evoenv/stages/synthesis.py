@@ -89,7 +89,11 @@ def _repair(run: Run, step: int, cut_off: set[str], validation: _Validation) -> 
     latest = [item for item in run.store.candidates(step) if item.group < run.config.generator.prompts]
     for _ in range(run.config.synth.repairs):
         reports = run.store.reports(step)
-        failed = [(candidate, reports[candidate.id]) for candidate in latest if not reports[candidate.id].passed]
+        failed = [
+            (candidate, reports[candidate.id])
+            for candidate in latest
+            if not reports[candidate.id].passed and candidate.response.strip()  # a refused request has nothing to mend
+        ]
         asked, parents = repair_requests(run, failed, cut_off)
         if not asked:
             return

@@ -12,6 +12,7 @@ Other figures before a list may count something else (nodes before edges, how ma
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -38,8 +39,13 @@ _OTHERWISE = re.compile(
     r"\b(?:of|from|in|among|out|between|within|by|range|with|having|and|or|whose|as)\b", re.IGNORECASE
 )
 """Words after which the list is of something else than what was counted."""
+_BRACKET = re.compile(r"[\[\]]")
 _CONSTANT = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
-_ANOTHER = re.compile(r"\s*(?:,|;|and\b|or\b|\n)?\s*(?:[A-Za-z]\w*\s*[=:]\s*)?\[")
+_ANOTHER = re.compile(r"[^.?!\n\[\]]{0,80}+\[|\s*+(?:,|;|and\b|or\b)?\s*+(?:[A-Za-z]\w*+\s*+[=:]\s*+)?\[")
+"""A second list: in the same sentence, or at the beginning of the next line. Nothing is read twice: a prompt may be
+20,000 spaces long."""
+AT_MOST = 8
+"""Figures before a bracket that are looked at: each may have to be read to the end of the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,7 @@ def _fixed_and_once_right(by_level: Mapping[int, Sequence[tuple[Drawn, Count]]])
 def counts(prompt: str) -> dict[str, Count]:
     """Find the things that are counted right before they are listed, by their name; the first of each name."""
     found: dict[str, Count] = {}
-    for match in _STATED.finditer(prompt[:READ]):
+    for match in itertools.islice(_STATED.finditer(prompt[:READ]), AT_MOST):
         things = match["things"]
         shown = listed(prompt[match.end() : READ])
         if shown is None or _OTHERWISE.search(things):
@@ -92,13 +98,13 @@ def counts(prompt: str) -> dict[str, Count]:
 def listed(text: str) -> int | None:
     """Count the elements of the list that the text begins with; None if it is not whole, or the first of several."""
     depth = 0
-    for place, character in enumerate(text):
-        depth += (character == "[") - (character == "]")
+    for bracket in _BRACKET.finditer(text):
+        depth += 1 if bracket[0] == "[" else -1
         if depth == 0:
             # What only looks like a list is none; a bracket in quotes ends it too early, and is left alone as well.
-            tree = parse_quietly(text[: place + 1])
+            tree = parse_quietly(text[: bracket.end()])
             shown = _elements(tree) if tree is not None else None
-            return shown if not _ANOTHER.match(text[place + 1 :]) else None
+            return shown if not _ANOTHER.match(text, bracket.end()) else None
     return None
 
 

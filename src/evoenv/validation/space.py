@@ -93,7 +93,12 @@ def _refined(evidence: Evidence, level: int) -> LevelSpace:
 
 
 def check_one_number(drawn: Sequence[Drawn]) -> list[Finding]:
-    """Check that no single number of the prompt, with few values at all levels, tells the answer."""
+    """Check that no single number of the prompt, with few values at all levels, tells the answer.
+
+    Where only the best value is known and not what reaches it, the number tells nothing of how to answer.
+    """
+    if not all(instance.full_reference for instance in drawn):
+        return []
     answers = [instance.answer_key for instance in drawn]
     usual = max(Counter(answers).values(), default=0)
     if not 0 < usual < len(drawn):
