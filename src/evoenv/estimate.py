@@ -58,7 +58,7 @@ def estimate(config: Config, messages: Sequence[Message]) -> list[str]:
     mending = [f"Each candidate that fails is sent back up to {repairs} times: {mended}."] * bool(repairs)
     lines = [
         f"Nothing was asked. {count:,} candidates would be proposed; a prompt has about {prompt:,} tokens.",
-        f"Proposing: about {count * prompt:,} prompt tokens, at most {answers:,} tokens an answer: {count * answers:,}.",
+        f"Proposing: about {count * prompt:,} prompt tokens, at most {answers:,} tokens a reply: {count * answers:,}.",
         *mending,
         f"Each candidate that reaches L5 adds {' and '.join(parts)}: at most {extra:,} tokens."
         if parts
