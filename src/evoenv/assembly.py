@@ -165,6 +165,8 @@ def check_memory(config: Config, *, learns: bool, progress: bool = True) -> None
     if shape is None or device is None:
         return
     if config.engine.name == "verl":
+        if config.engine.ray_address and device.kind == "cpu":
+            return  # the devices are in the cluster, and Ray is asked for them
         message = sharded_refusal(name, shape, config, device.memory, device=device.kind)
         if message and learns:
             raise ConfigError(message)
@@ -278,7 +280,7 @@ def open_ports(
             stack.callback(made.close)
             return made
 
-        if policy is None and config.model.base_url:
+        if policy is None and (config.model.base_url or config.engine.name == "endpoint"):
             policy = opened()
         sandbox = stack.enter_context(open_run_sandbox(config, allow_degraded=allow_degraded))
         if policy is None:

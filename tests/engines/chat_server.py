@@ -95,6 +95,7 @@ class Handler(BaseHTTPRequestHandler):
             self.error(404, f"The model `{body['model']}` does not exist", "model_not_found")
             return
         if body["model"] == "newer-2" and "max_tokens" in body:
+            time.sleep(0.1)  # so that several are told at the same time
             self.error(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
             return
         prompt = body["messages"][-1]["content"]
@@ -156,7 +157,7 @@ class Handler(BaseHTTPRequestHandler):
         message = document["choices"][0]["message"]
 
         def event(chunk: dict[str, Any]) -> None:
-            self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
+            self.wfile.write(f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode())
             self.wfile.flush()
 
         self.wfile.write(b": a comment that keeps the connection alive\n\n")

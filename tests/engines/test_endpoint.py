@@ -17,8 +17,8 @@ from subjects import running_server
 from evoenv.config import EndpointConfig, ModelConfig
 from evoenv.engines.endpoint.chat_api import ChatApi
 from evoenv.engines.endpoint.policy import EndpointPolicy
-from evoenv.engines.endpoint.stream import BrokenStream, collect_stream
-from evoenv.errors import BudgetExhausted, EndpointError, InputError, PolicyError
+from evoenv.engines.endpoint.stream import BrokenStream, collect_stream, lines_of
+from evoenv.errors import BudgetExhausted, ConfigError, EndpointError, InputError, PolicyError
 from evoenv.objective import Batch
 from evoenv.ports import Policy, Traffic
 from evoenv.records import Message, Request, Sample
@@ -251,10 +251,30 @@ def test_a_dead_server_is_named() -> None:
         one(policy, ask())
 
 
-@pytest.mark.parametrize(("url", "name"), [("localhost:8000", "m"), ("", "m"), ("http://localhost:8000/v1", "")])
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("localhost:8000", "m"), ("", "m"), ("http://localhost:8000/v1", ""), ("http://localhost:abc/v1", "m"),
+        ("http://[::1/v1", "m"),
+    ],
+)  # fmt: skip
 def test_settings_that_cannot_work_are_refused_at_once(url: str, name: str) -> None:
     with pytest.raises(InputError, match=r"model\.(base_url|name)"):
         EndpointPolicy(ModelConfig(name=name, base_url=url))
+
+
+@pytest.mark.parametrize("settings", [{"concurrency": 0}, {"timeout_seconds": 0.0}, {"retries": -1}])
+def test_limits_that_make_no_sense_are_refused_at_once(settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"endpoint\.concurrency is .* expected 1 or more, more than 0"):
+        connect("http://localhost:8000", **settings)
+
+
+def test_a_key_that_is_none_is_refused_unseen_and_space_around_one_is_not_part_of_it(server: str) -> None:
+    assert one(connect(server, key=f" {KEY}\n"), ask()).text == "echo hello"
+    for wrong in ("sk-sëcret", "sk\nsecret"):
+        with pytest.raises(InputError, match="OPENAI_API_KEY holds characters that no API key has") as caught:
+            connect(server, key=wrong)
+        assert wrong not in str(caught.value)
 
 
 def test_a_refused_prompt_costs_one_sample_and_not_the_run(server: str) -> None:
@@ -265,6 +285,14 @@ def test_a_refused_prompt_costs_one_sample_and_not_the_run(server: str) -> None:
     ]  # fmt: skip
     with pytest.raises(EndpointError, match="maximum context length"):
         one(connect(server), ask("[400] too long"))
+
+
+def test_a_refused_prompt_among_the_first_is_no_reason_to_stop_and_two_are(server: str) -> None:
+    together = [ask("[slow] one"), ask("[400] too long"), ask("[slow] two")]
+    samples = {sample.request_id: sample.finish_reason for sample in connect(server, concurrency=3).sample(together)}
+    assert samples == {"[slow] one": "stop", "[400] too long": "error", "[slow] two": "stop"}
+    with pytest.raises(EndpointError, match="maximum context length"):
+        list(connect(server, concurrency=2).sample([ask("[400] one"), ask("[400] two"), ask("[slow] three")]))
 
 
 def test_what_was_answered_before_a_fatal_error_is_delivered(server: str) -> None:
@@ -315,6 +343,15 @@ def test_variants_of_replies(server: str) -> None:
 
 def test_newer_models_that_rename_the_limit_are_served(server: str) -> None:
     assert one(connect(server, model="newer-2"), ask("renamed")).text == "echo renamed"
+    several = [ask(f"renamed {n}") for n in range(8)]  # all are told before any has learnt it
+    texts = {sample.text for sample in connect(server, model="newer-2", concurrency=8).sample(several)}
+    assert texts == {f"echo renamed {n}" for n in range(8)}
+
+
+def test_line_ends_of_unicode_are_part_of_the_answer(server: str) -> None:
+    text = "one\u2028two\u2029three\x85four"
+    assert one(connect(server), ask(text)).text == f"echo {text}"
+    assert list(lines_of(["data: a\u2028", "b\r\n\ndata:", " c"])) == ["data: a\u2028b\r", "", "data: c"]
 
 
 def test_it_never_trains(server: str) -> None:

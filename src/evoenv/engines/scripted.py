@@ -61,6 +61,8 @@ class ScriptedPolicy(Policy):
         """
         if not callable(script) and (unknown := set(script) - set(get_args(Role))):
             raise InputError(f"scripted policy: unknown roles {sorted(unknown)}; expected {', '.join(get_args(Role))}")
+        if not callable(script) and (empty := [role for role, answers in script.items() if answers == []]):
+            raise InputError(f"scripted policy: {empty[0]} has no answers; expected one or more")
         self._script = script
         self._faults = {(fault.on, fault.at): fault.kind for fault in faults}
         self._trainable = trainable
@@ -86,7 +88,7 @@ class ScriptedPolicy(Policy):
         """Answer by (request id, index) from a JSONL file; asking for anything else is an error."""
         texts: dict[tuple[str, int], str] = {}
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = path.read_text(encoding="utf-8").split("\n")
         except OSError as error:
             raise InputError(f"cannot read the transcript {path}: {error.strerror or error}") from error
         for number, line in enumerate(lines, 1):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evoenv.engines.endpoint.stream import BrokenStream, collect_stream
+from evoenv.engines.endpoint.stream import BrokenStream, collect_stream, lines_of
 from evoenv.errors import EndpointError, InputError
 from evoenv.records import FinishReason, Request, derive_seed
 
@@ -72,6 +72,9 @@ class ChatApi:
             raise InputError(
                 f"model.base_url = {base_url!r}; expected http:// or https://, as in http://localhost:8000/v1"
             )
+        key = (key or "").strip() or None
+        if key and not (key.isascii() and key.isprintable()):
+            raise InputError(f"{key_name} holds characters that no API key has; set it again")
         if not model:
             raise InputError("a served policy needs model.name: the name under which the server knows the model")
         self.base_url = base_url.rstrip("/")
@@ -81,12 +84,15 @@ class ChatApi:
         self._retries = retries
         self._timeout_s = timeout_s
         self._first_pause_s = first_pause_s
-        self._client = httpx.Client(
-            base_url=self.base_url + "/",
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, 20.0), pool=None),
-            limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
-        )
+        try:
+            self._client = httpx.Client(
+                base_url=self.base_url + "/",
+                headers={"Authorization": f"Bearer {key}"} if key else {},
+                timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, 20.0), pool=None),
+                limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
+            )
+        except httpx.InvalidURL as error:
+            raise InputError(f"model.base_url = {self.base_url!r} is not a URL: {error}") from error
         self._length_name = "max_tokens"
         self._sends_seed = True
         self._asks_usage = True
@@ -156,10 +162,11 @@ class ChatApi:
             parts = number
             heard(number)
 
+        body = self._body(request, index)
         try:
-            with self._client.stream("POST", "chat/completions", json=self._body(request, index)) as reply:
+            with self._client.stream("POST", "chat/completions", json=body) as reply:
                 if reply.is_success and reply.headers.get("content-type", "").startswith("text/event-stream"):
-                    return self._read(collect_stream(reply.iter_lines(), count), request)
+                    return self._read(collect_stream(lines_of(reply.iter_text()), count), request)
                 reply.read()  # an error, or a server that does not stream
         except BrokenStream as error:
             raise _Passing(str(error)) from error
@@ -170,11 +177,9 @@ class ChatApi:
             raise _Passing(f"cannot connect ({error})") from error
         except httpx.TransportError as error:
             raise _Passing(f"the connection broke ({type(error).__name__}: {error})") from error
-        except httpx.InvalidURL as error:
-            raise InputError(f"model.base_url = {self.base_url!r} is not a URL: {error}") from error
         if reply.is_success:
             return self._read(self._document(reply), request)
-        if self._adapt(reply):
+        if self._adapt(reply, body):
             return self._try(request, index, heard)
         raise self._classify(reply, request)
 
@@ -225,21 +230,22 @@ class ChatApi:
         finish_reason = "stop" if cuts else reasons.get(str(choice.get("finish_reason")), "stop")
         return Completion(text[: min(cuts)] if cuts else text, finish_reason, *counts)
 
-    def _adapt(self, reply: httpx.Response) -> bool:
+    def _adapt(self, reply: httpx.Response, body: Mapping[str, Any]) -> bool:
         """Learn a server's dialect: newer models rename the limit, some servers know no seed or no usage in streams.
 
-        Return True if it is worth asking again.
+        Return True if it is worth asking again. What was asked counts, not what is known by now: other requests, sent
+        at the same time, may have been told first.
         """
         if reply.status_code not in (400, 422):
             return False
         words = self._server_words(reply)
-        if self._length_name == "max_tokens" and "max_completion_tokens" in words:
+        if "max_tokens" in body and "max_completion_tokens" in words:
             self._length_name = "max_completion_tokens"
             return True
-        if self._asks_usage and ("stream_options" in words or "include_usage" in words):
+        if "stream_options" in body and ("stream_options" in words or "include_usage" in words):
             self._asks_usage = False
             return True
-        if self._sends_seed and "seed" in words:
+        if "seed" in body and "seed" in words:
             self._sends_seed = False
             return True
         return False

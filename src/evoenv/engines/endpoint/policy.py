@@ -19,7 +19,7 @@ from evoenv.engines.endpoint.sampling import EndpointSampling
 from evoenv.engines.endpoint.spending import EndpointSpending
 from evoenv.engines.endpoint.traffic import EndpointTraffic
 from evoenv.engines.requests import check_requests
-from evoenv.errors import PolicyError
+from evoenv.errors import ConfigError, PolicyError
 from evoenv.objective import Batch
 from evoenv.ports import Policy, Traffic
 from evoenv.records import Request, Sample
@@ -41,6 +41,12 @@ class EndpointPolicy(Policy):
     ) -> None:
         """Prepare the calls. `api_key` is by default the variable OPENAI_API_KEY; local servers need none."""
         self.config = endpoint or EndpointConfig()
+        if self.config.concurrency < 1 or self.config.timeout_seconds <= 0 or self.config.retries < 0:
+            raise ConfigError(
+                f"endpoint.concurrency is {self.config.concurrency}, endpoint.timeout_seconds "
+                f"{self.config.timeout_seconds:g} and endpoint.retries {self.config.retries}; expected 1 or more, more "
+                "than 0, and 0 or more"
+            )
 
         def open_api(base_url: str, name: str, key: str | None, key_name: str) -> ChatApi:
             return ChatApi(
@@ -50,7 +56,7 @@ class EndpointPolicy(Policy):
                 key_name=key_name,
                 timeout_s=self.config.timeout_seconds,
                 retries=self.config.retries,
-                connections=max(1, self.config.concurrency),
+                connections=self.config.concurrency,
                 first_pause_s=first_pause_s,
             )
 
@@ -64,6 +70,9 @@ class EndpointPolicy(Policy):
             self._solver = open_api(place, self.config.solver_model, os.environ.get(SOLVER_KEY) or own, SOLVER_KEY)
         self.spending = EndpointSpending(self.config)
         self._traffic = EndpointTraffic()
+        self._refusals = {True: 0, False: 0}
+        """Requests that were refused in this process: of the solver's server, and of the author's."""
+        self._refusing = threading.Lock()
 
     @property
     def traffic(self) -> Traffic:
@@ -107,13 +116,24 @@ class EndpointPolicy(Policy):
             with self._traffic.asking() as answer:
                 completion = (solver or self._api).complete(request, index, stop, answer.heard, answer.retrying)
         except RequestRefused as error:
-            used = self.spending.solver_requests
-            if not (used if solver else self.spending.requests - used):
-                raise  # the very first answer: more likely the settings than this one prompt
+            if self._is_hopeless(by_solver=solver is not None):
+                raise
             log.warning("%s; recorded as a failed sample", error)
             completion = Completion("", "error", 0, 0)
         self.spending.add(completion, by_solver=solver is not None)
         return Sample(request.id, index, completion.text, completion.finish_reason, tokens=completion.completion_tokens)
+
+    def _is_hopeless(self, *, by_solver: bool) -> bool:
+        """Count a refusal; say whether it is more likely the settings that are refused than this one prompt.
+
+        They are if a server refuses a second time before it has answered at all, or has nothing else to answer.
+        """
+        with self._refusing:
+            earlier = self._refusals[by_solver]
+            self._refusals[by_solver] += 1
+            used = self.spending.solver_requests
+            answered = (used if by_solver else self.spending.requests - used) > earlier
+            return not answered and (earlier > 0 or not self._traffic.now().waiting)
 
     # ------------------------------------------------------------------ the rest of the port
 

@@ -62,10 +62,10 @@ class EndpointSpending:
     def describe(self) -> str:
         """Say what was spent of which budget."""
         spent = f"{self.tokens} tokens"
-        if self._config.money_budget:
-            spent += f", {self.cost:.4f} of endpoint.money_budget = {self._config.money_budget:g}"
         if self._config.token_budget:
             spent += f" of endpoint.token_budget = {self._config.token_budget}"
+        if self._config.money_budget:
+            spent += f", {self.cost:.4f} of endpoint.money_budget = {self._config.money_budget:g}"
         return spent
 
     # ------------------------------------------------------------------ keeping

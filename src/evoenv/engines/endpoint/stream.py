@@ -7,7 +7,7 @@ streamed answer arrives token by token, so that "no byte for `timeout_seconds`" 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 DONE = "[DONE]"
@@ -15,6 +15,16 @@ DONE = "[DONE]"
 
 class BrokenStream(Exception):
     """The stream ended early, or said something that is no part of a chat completion."""
+
+
+def lines_of(pieces: Iterable[str]) -> Iterator[str]:
+    """Cut a text that arrives in pieces at its newlines alone: JSON may hold Unicode's other line ends as they are."""
+    rest = ""
+    for piece in pieces:
+        *whole, rest = (rest + piece).split("\n")
+        yield from whole
+    if rest:
+        yield rest
 
 
 def collect_stream(lines: Iterable[str], heard: Callable[[int], None]) -> dict[str, Any]:

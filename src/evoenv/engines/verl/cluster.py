@@ -59,9 +59,9 @@ class Cluster:
         self._awake = False
         self._closed = False
         self._whereabouts: list[tuple[str, int]] = []
+        self.tree = verl_config(config, model_path, context)
         self._joined = join_ray(config)
         try:
-            self.tree = verl_config(config, model_path, context)
             check_offer(config)
             self._start(config)
         except BaseException:
@@ -99,6 +99,8 @@ class Cluster:
         self._sync = CheckpointEngineManager(
             config=omega_conf_to_dataclass(rollout.checkpoint_engine), actor_wg=self.workers, replicas=self.replicas
         )
+        self._awake = True  # as launched; a resumed run may begin with an update, which needs their memory
+        self.sleep()
 
     def _wait(self, work: str, call: Callable[..., T], *arguments: Any) -> T:
         """Do some work with a limit; whatever goes wrong in it loses the engine."""

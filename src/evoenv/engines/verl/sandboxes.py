@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
+from ray.exceptions import RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from evoenv import __version__
@@ -143,7 +143,7 @@ class Node:
             return ray.get(getattr(self.actor, method).remote(*arguments), timeout=self._patience)
         except RayTaskError as error:
             raise error.cause from error  # as if it had been raised here
-        except (RayActorError, GetTimeoutError) as error:
+        except RayError as error:  # an actor that died, silence, or a result that went with its node
             self.lost = True
             raise NodeLost(f"the sandbox of node {self.address} is lost: {last_line(error, 200)}") from error
 

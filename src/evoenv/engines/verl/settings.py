@@ -8,6 +8,7 @@ import math
 from importlib.resources import files
 from typing import Any
 
+import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from verl.plugin.platform import get_platform
@@ -98,6 +99,8 @@ def verl_config(config: Config, model_path: str, context: int) -> Any:
     fsdp: dict[str, Any] = {"use_torch_compile": False}
     if precision(engine.trainer_dtype, config) == "float32":
         fsdp["mixed_precision"] = {"param_dtype": "fp32", "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
+    # with an adapter verl would export the wrapped layers, under names that nothing loads
+    export = [] if training.lora_rank else ["hf_model"]
     ours = {
         "trainer": {
             "n_gpus_per_node": engine.devices_per_node,
@@ -127,7 +130,7 @@ def verl_config(config: Config, model_path: str, context: int) -> Any:
                     "betas": [0.9, 0.999],
                     "clip_grad": training.grad_clip if training.grad_clip > 0 else NO_CLIPPING,
                 },
-                "checkpoint": {"save_contents": ["model", "optimizer", "extra", "hf_model"]},
+                "checkpoint": {"save_contents": ["model", "optimizer", "extra", *export]},
                 "fsdp_config": {**fsdp, "param_offload": engine.offload, "optimizer_offload": engine.offload},
             },
             "ref": {"strategy": "fsdp2", "fsdp_config": {**fsdp, "param_offload": engine.offload}},
@@ -153,8 +156,10 @@ def verl_config(config: Config, model_path: str, context: int) -> Any:
     }
     defaults = OmegaConf.load(str(files("verl.trainer.config") / DEFAULTS))
     try:
+        if bare := [text for text in engine.verl if "=" not in text]:
+            raise ValueError(f"{bare[0]!r} has no value")
         return OmegaConf.merge(defaults, ours, OmegaConf.from_dotlist(list(engine.verl)))
-    except (OmegaConfBaseException, ValueError) as error:
+    except (OmegaConfBaseException, yaml.YAMLError, ValueError) as error:
         raise ConfigError(
             f"engine.verl is {list(engine.verl)}: {error}; expected settings of verl's own, as in "
             "engine.verl=['actor_rollout_ref.rollout.enforce_eager=true']"
