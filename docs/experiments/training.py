@@ -127,6 +127,12 @@ def scores(directory: Path) -> dict[tuple[str, str], dict[str, float]]:
     return {key: {item: mean(values) for item, values in problems.items()} for key, problems in found.items()}
 
 
+def named(suite: str) -> str:
+    """Shorten a suite that is a long list of data sets."""
+    kind, _, names = suite.partition(":")
+    return f"{kind}, {names.count(',') + 1} data sets" if names.count(",") > 3 else suite
+
+
 def accuracies(before: Path, after: Path) -> list[str]:
     """Compare two evaluations problem by problem."""
     first, last = scores(before), scores(after)
@@ -137,15 +143,36 @@ def accuracies(before: Path, after: Path) -> list[str]:
         changes = [b - a for a, b in pairs]
         error = 1.96 * stdev(changes) / len(changes) ** 0.5 if len(changes) > 1 else 0.0
         lines.append(
-            f"| {suite} | {level} | {len(items)} | {percent(mean(a for a, _ in pairs))} | "
+            f"| {named(suite)} | {level} | {len(items)} | {percent(mean(a for a, _ in pairs))} | "
             f"{percent(mean(b for _, b in pairs))} | {100 * mean(changes):+.1f} ± {100 * error:.1f} |"
         )
     return lines
 
 
-def equal_terms(measured: Mapping[str, Any]) -> list[str]:
-    """Tell what benchmarks/equal_terms.py found, as it is."""
-    return ["```", json.dumps(measured, indent=1), "```"]
+def habits(before: Path, after: Path) -> list[str]:
+    """Compare how answers are given: without one that can be read, or cut off at the limit."""
+    lines = ["| suite | no answer, before | after | cut off, before | after |", "|---|---|---|---|---|"]
+    for path in sorted(before.glob("*.json")):
+        if (after / path.name).is_file():
+            ends = [json.loads((folder / path.name).read_text(encoding="utf-8")) for folder in (before, after)]
+            shares = [percent(end[key]) for key in ("format_failures", "truncated") for end in ends]
+            lines.append(f"| {named(ends[0]['suite'])} | {' | '.join(shares)} |")
+    return lines
+
+
+def equal_terms(measured: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Write what benchmarks/equal_terms.py found; ± is one standard error."""
+
+    def words(value: Mapping[str, float] | None) -> str:
+        return "" if value is None else f"{value['mean']:+.3f} ± {value['standard_error']:.3f}"
+
+    lines = ["| on equal terms | candidates | L5 | reward | gain, candidate by candidate |", "|---|---|---|---|---|"]
+    for item in measured:
+        top = percent(item["reach_l5"])
+        lines.append(
+            f"| {item['policy']} | {item['candidates']} | {top} | {words(item['reward'])} | {words(item.get('gain'))} |"
+        )
+    return lines
 
 
 def main() -> None:
@@ -167,6 +194,7 @@ def main() -> None:
     lines = thirds(steps)
     if arguments.before and arguments.after:
         lines += ["", *accuracies(arguments.before, arguments.after)]
+        lines += ["", *habits(arguments.before, arguments.after)]
     if arguments.equal_terms:
         lines += ["", *equal_terms(json.loads(arguments.equal_terms.read_text(encoding="utf-8")))]
     write_bytes(arguments.output / "tables.md", ("\n".join(lines) + "\n").encode())

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from evoenv.errors import ConfigError
+from evoenv.ranges import check_ranges
 from evoenv.sections import Section, flatten, known_keys, nest, parse_value
 
 
@@ -299,7 +300,7 @@ class ModelConfig(Section, frozen=True):
 
 
 class EndpointConfig(Section, frozen=True):
-    """How a server (`model.base_url`) is used, and what it may cost; 0 means no limit."""
+    """How a server (`model.base_url`) is used, and what it may cost; a budget of 0 is none."""
 
     concurrency: int = 8
     timeout_seconds: float = 300.0
@@ -433,9 +434,7 @@ class Config(Section, frozen=True):
             )
         proves = self.review.enabled and self.review.kind == "recomputing" and self.review.admits == ("confirmed",)
         if self.generator.reward == "proven" and not proves:
-            raise ValueError(
-                'generator.reward is "proven": set review.kind to "recomputing", and admit "confirmed" alone'
-            )
+            raise ValueError('generator.reward "proven": set review.kind to "recomputing", and admit "confirmed" alone')
 
 
 KNOWN_KEYS: tuple[str, ...] = tuple(known_keys(Config))
@@ -475,13 +474,13 @@ def load_config(*layers: Path | Mapping[str, Any], overrides: Iterable[str] = ()
         for key, value in flatten(tree):
             _check_key(key, origin)
             flat[key] = value
-    for text in overrides:
-        key, value = parse_override(text)
-        flat[key] = value
+    flat |= dict(map(parse_override, overrides))
     try:
-        return msgspec.convert(nest(flat), Config)
+        config = msgspec.convert(nest(flat), Config)
     except msgspec.ValidationError as error:
         raise ConfigError(_explained(error, flat)) from error
+    check_ranges(to_mapping(config))
+    return config
 
 
 def _explained(error: msgspec.ValidationError, flat: Mapping[str, Any]) -> str:

@@ -9,6 +9,8 @@ from fractions import Fraction
 LONGEST_NUMBER = 100
 _NUMBER = re.compile(r"([+-]?)([0-9][0-9,]*)(\.[0-9]+)?|([+-]?[0-9]+)/([0-9]+)", re.ASCII)
 _FRACTION = re.compile(r"(-?)\\[dt]?frac\{(-?[0-9]+)\}\{([0-9]+)\}", re.ASCII)
+_LOOSE_SPACE = re.compile(r"(?<!\w) | (?!\w)")
+"""One that does not stand between two words or numbers: `1 23` is not `12 3`."""
 _GROUPED = re.compile(r"[0-9]{1,3}(,[0-9]{3})*", re.ASCII)
 
 
@@ -19,7 +21,7 @@ def canonical(answer: str) -> str | Fraction:
         number = _number(_FRACTION.sub(r"\1\2/\3", text).replace("--", ""))
         if number is not None:
             return number
-    return text.replace(" ", "")
+    return _LOOSE_SPACE.sub("", text)
 
 
 def _number(text: str) -> Fraction | None:

@@ -10,7 +10,6 @@ the run on another machine.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import platform
@@ -37,9 +36,10 @@ from evoenv.prompts.solver import SOLVER_PROMPT
 from evoenv.records import StepSummary, environment_id
 from evoenv.sandbox.host import Sandbox
 from evoenv.sandbox.pool import WorkerPool
+from evoenv.sections import toml_value
 from evoenv.stages.budget import is_finished
 from evoenv.stages.context import Observer, Run, RunStopped, Unobserved
-from evoenv.stages.learning import restore_policy
+from evoenv.stages.learning import restore_policy, save_last
 from evoenv.stages.sampling import keep_spending
 from evoenv.store.store import EnvironmentRecord, Store
 
@@ -119,6 +119,11 @@ def check_begun(directory: Path) -> None:
 def create(directory: Path, config: Config) -> tuple[Store, Config]:
     """Begin a run, with its resolved configuration written down."""
     config = config.with_schedule
+    _warn_of_schedule(config)
+    try:
+        config_toml(config).encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"the settings hold text that is no Unicode, {error.object[error.start :][:40]!r}") from error
     store = Store.create(directory, to_mapping(config), versions(config))
     try:
         _write_config(directory, config)
@@ -194,8 +199,7 @@ def config_toml(config: Config) -> str:
     lines: list[str] = []
     for section, values in to_mapping(config).items():
         lines.append(f"[{section}]")
-        # JSON's spelling of strings, numbers, booleans and flat lists is also TOML's
-        lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
+        lines += [f"{key} = {toml_value(value)}" for key, value in values.items()]
         lines.append("")
     return "\n".join(lines)
 
@@ -225,7 +229,11 @@ def _check_changes(begun: Config, config: Config) -> None:
 
 def _warn_of_schedule(config: Config) -> None:
     training, steps = config.training, config.run.steps
-    if training.schedule == "linear" and 0 < training.schedule_steps < steps:
+    if training.schedule != "linear":
+        return
+    if config.run.tokens_at_least:
+        logger.warning("run.tokens_at_least may take the run beyond the end of the schedule, where the rate is 0")
+    if 0 < training.schedule_steps < steps:
         logger.warning(
             "the learning rate is 0 after step %d, for which the run was begun; the steps up to %d change nothing",
             training.schedule_steps, steps,
@@ -367,6 +375,8 @@ def advance(run: Run, steps: int | None = None) -> Sequence[StepSummary]:
     try:
         while not (is_finished(run.store, run.config) if last is None else run.store.last_step() >= last):
             summaries.append(evolve(run, run.store.last_step() + 1, curriculum))
+        if is_finished(run.store, run.config):
+            save_last(run)
     except RunStopped as stopped:
         logger.info("%s; continue with --resume", stopped)
         run.store.add_event(None, "run-stopped", {"reason": str(stopped)})

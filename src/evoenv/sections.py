@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any, get_type_hints
@@ -48,3 +50,12 @@ def parse_value(raw: str) -> Any:
         return tomllib.loads(f"value = {raw}")["value"]
     except tomllib.TOMLDecodeError:
         return raw.strip()
+
+
+def toml_value(value: Any) -> str:
+    """Write a setting's value as TOML: as JSON, but for what JSON cannot say or writes otherwise."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # inf, -inf or nan, as TOML has it
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from evoenv import config as config_module
 from evoenv.config import Config, load_config, to_mapping
 from evoenv.curricula.recipes import recipe
 from evoenv.presets import preset as preset_settings
+from evoenv.sections import toml_value
 
 
 def run_config(preset: str | None = None, file: Path | None = None, overrides: Iterable[str] = ()) -> Config:
@@ -33,7 +33,7 @@ def config_help(config: Config) -> str:
         for key, value in values.items():
             meaning = words.get((kind, key))
             lines += [f"# {meaning}"] if meaning else []
-            lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
+            lines.append(f"{key} = {toml_value(value)}")
         lines.append("")
     return "\n".join(lines)
 

@@ -39,8 +39,12 @@ def test_the_same_answer_may_be_written_in_several_ways(one: str, other: str) ->
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("12", "13"), ("1,2,3", "123"), ("1/0", "0"), ("", "0"), ("1 2", "1/2"), ("9" * 101, "9" * 102)]
-)
+    ("one", "other"),
+    [
+        ("12", "13"), ("1,2,3", "123"), ("1/0", "0"), ("", "0"), ("1 2", "1/2"), ("1 23", "12 3"),
+        ("9" * 101, "9" * 102),
+    ],
+)  # fmt: skip
 def test_different_answers_stay_different(one: str, other: str) -> None:
     assert not same_answer(one, other)
 
@@ -174,6 +178,8 @@ def test_the_solver_is_paid_for_the_label_and_a_little_for_the_form() -> None:
         ("<question>a</question> no: <question> b\nc </question>", "b\nc"),
         ("<question>never closed", None),
         ("<question>  </question>", None),
+        ("<think>between <question> and </question></think><question>b</question>", "b"),
+        ("<think>Draft: <question>2 + 2?</question> too easy", None),
         ("nothing", None),
     ],
 )

@@ -29,6 +29,7 @@ from evoenv.records import (
 from evoenv.runs.environments import Lineage, Oracle, PoolStep, Use
 from evoenv.runs.funnel import NO_FUNNEL
 from evoenv.runs.view import RunView
+from evoenv.stages.budget import tokens_spent
 from evoenv.store.schema import SCHEMA_VERSION
 from evoenv.store.store import EnvironmentRecord, Purpose, RequestRecord, Store
 from evoenv.validation.codes import finding
@@ -247,6 +248,9 @@ def test_a_step_in_numbers(tmp_path: Path):
         assert step.rewards == rewards
         assert step.quality == (0.5 + 0.0 - 1.0 - 1.0) / 4
         assert step.diversity == (2.0 * 0.5 + 2.0 * 0.25) / 4  # what comes to less than L2 has none
+        store.set_meta("config", {"generator": {"reward": "without-quality"}})
+        (step,) = RunView(store).steps()
+        assert (step.quality, step.diversity) == (0.0, sum(rewards) / 4)
         assert step.generator_zero_variance == 0.5  # the second group earned −1 twice
         assert step.funnel == (4, 3, 2, 2, 2, 2, 2, 2, 1)
         assert RunView(store).finding_counts() == {"L1.syntax": 1, "L2.raises": 1}
@@ -260,8 +264,8 @@ def test_the_pool_is_followed_from_the_originals_on(tmp_path: Path):
             [
                 EnvironmentRecord("a", "A", True, active=False, retired_step=2, tags=tags),
                 EnvironmentRecord("b", "B", True, tags=tags),
-                EnvironmentRecord("c", "C", False, admitted_step=1),
-                EnvironmentRecord("d", "D", False, admitted_step=1),
+                EnvironmentRecord("c", "C", False, admitted_step=1, candidate_id="s00001.g000.c00"),
+                EnvironmentRecord("d", "D", False, admitted_step=1, candidate_id="s00001.g000.c01"),
             ]
         )
         finish(store, 1, pool__active=4, pool__few_shot=2, pool__admitted=4, pool__prototypes=3)
@@ -271,6 +275,21 @@ def test_the_pool_is_followed_from_the_originals_on(tmp_path: Path):
             PoolStep(1, 4.0, 2.0, 2.0, 3.0, 2, 0),
             PoolStep(2, 3.0, 2.0, 2.0, None, 0, 1),
         ]
+        # imported with the step of another run
+        store.add_environments([EnvironmentRecord("e", "E", False, admitted_step=2)])
+        steps = RunView(store).pool()
+        assert (steps[0].active, steps[2].entered) == (3.0, 0)
+
+
+def test_a_run_that_ended_by_its_tokens_waits_for_nothing_and_one_that_lacks_some_goes_on(tmp_path: Path):
+    large_run(tmp_path / "run", 2, 20)
+    with Store.open(tmp_path / "run") as store:
+        store.add_metrics(2, {"tokens/sampled": 1000.0, "tokens/trained": 0.0})
+        config = store.meta("config") or {}
+        spent = tokens_spent(store)
+        for run, wanted in (({"steps": 1000, "tokens": 1}, 2), ({"steps": 2, "tokens_at_least": int(spent) + 1}, 3)):
+            store.set_meta("config", {**config, "run": run})
+            assert RunView(store).progress().wanted_steps == wanted
 
 
 def test_lineage_goes_both_ways(tmp_path: Path):

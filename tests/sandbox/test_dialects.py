@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from array import array
 from typing import Any
 
 import pytest
 
 from evoenv.sandbox.guest import tracing
+from evoenv.sandbox.guest.dialects import Functional
 from evoenv.sandbox.guest.runtime import Runtime
 from evoenv.sandbox.outcomes import Failed, outcome_of
 
@@ -233,3 +235,15 @@ def test_the_time_limits_of_rlve_gym_are_counted_in_calls() -> None:
         ["ok", 0.0],
         ["ok", 1.0],
     ]
+
+
+@pytest.mark.parametrize(
+    "value", [array("i", [1, 2]), bytearray(b"ab"), {"a": [bytearray(b"x"), (1, {2})]}, [1, ("a", None)]]
+)
+def test_a_task_comes_back_as_it_was(value: object) -> None:
+    again = Functional(object).freeze(value)
+    first, second = again(), again()
+    assert first == second == value
+    assert type(first) is type(value)
+    assert repr(first) == repr(value), "an array is not its bytes"
+    assert first is not second

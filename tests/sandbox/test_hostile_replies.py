@@ -11,6 +11,7 @@ import pytest
 from evoenv.sandbox import protocol
 from evoenv.sandbox.guest import shape
 from evoenv.sandbox.host import Failed, Limits, Ok, Sandbox
+from evoenv.sandbox.outcomes import checked_instance
 from evoenv.sandbox.protocol import Budget, ProtocolError, ReplyReader
 from tests.effort import assert_costs_at_most
 
@@ -178,3 +179,18 @@ def test_many_honest_results_after_a_full_reply_are_still_answered(raw: Sandbox)
         assert len(failed) > 200
         assert {outcome.kind for outcome in failed} == {"oversize"}
         assert worker.restarts == 0
+
+
+@pytest.mark.parametrize(
+    "instance",
+    [
+        ["p", {}, {"~": "x"}],
+        ["p", {}, {"~": "set", "v": [i * (2**61 - 1) for i in range(600)]}],
+        ["p" * 300_000, {}, 1],
+        ["p", {}, [0] * 6000],
+    ],
+)
+def test_an_instance_that_would_hurt_to_decode_is_a_failure(instance: list[object]) -> None:
+    found = checked_instance(Ok(instance))
+    assert isinstance(found, Failed)
+    assert found.kind == "protocol"

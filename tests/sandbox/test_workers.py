@@ -204,6 +204,32 @@ def test_deaths_in_one_call_are_capped(worker: EnvironmentWorker) -> None:
     assert "not run: call 4 of 9 (act) ended the worker" in outcomes[-1].message  # type: ignore[union-attr]
 
 
+COUNTS_UP = """
+class CountsUp(VerifiableEnvironment):
+    def _generate(self, seed, difficulty):
+        return {"n": seed}, seed
+
+    def _prompt_generate(self, z):
+        return f"Say {z['n']}."
+
+    def _process(self, answer):
+        return int(answer)
+
+    def scorer(self, output, z, a):
+        at = 0
+        while at < self._process(output):
+            at += 1
+        return float(at == a)
+"""
+
+
+def test_right_answers_are_scored_however_many_others_kill_the_scorer() -> None:
+    endless, right = (5, 0, "9" * 15), (5, 0, "5")
+    with Sandbox(Limits(cpu_s=0.1)) as sandbox, sandbox.open(COUNTS_UP) as worker:
+        scores = [score.value for score in worker.score([endless] * 9 + [right] * 3)]
+    assert scores == [0.0] * 9 + [1.0] * 3
+
+
 def test_results_lost_on_the_way_are_computed_again(worker: EnvironmentWorker) -> None:
     # The first results wait in the worker's buffer when the kill comes; they must not be lost or blamed.
     outcomes = worker.call("act", [*"abcdefgh", "spin", "i"])

@@ -171,6 +171,61 @@ def test_a_run_in_use_or_begun_twice_is_refused(tmp_path):
         create(tmp_path / "run", config)
 
 
+def test_infinity_is_written_so_that_it_reads_back_and_other_nonsense_is_refused(tmp_path):
+    store, config = create(tmp_path / "run", configuration(training={"dual_clip": float("inf")}))
+    store.close()
+    store, again = reopen(tmp_path / "run")
+    store.close()
+    assert again == config
+    with pytest.raises(ConfigError, match="text that is no Unicode"):
+        create(tmp_path / "other", configuration(curriculum={"problems": "a\udcff"}))
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("solver.responses_per_prompt=0", "solver.responses_per_prompt is 0; expected 1 or more"),
+        ("solver.temperature=-1", "expected 0 or more"),
+        ("solver.top_p=0", "expected more than 0 and at most 1"),
+        ("generator.prompts=-1", "expected 0 or more"),
+        ("novelty.mix=3", "expected 0 or more and at most 1"),
+        ("training.learning_rate=-1", "expected 0 or more"),
+        ("training.learning_rate=nan", "expected 0 or more"),
+        ("training.learning_rate=inf", "expected 0 or more"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused_at_once(setting, said):
+    with pytest.raises(ConfigError, match=said):
+        load_config(overrides=[setting])
+
+
+def test_a_new_run_takes_neither_a_policy_that_has_learnt_nor_others_checkpoints(tmp_path, sandbox):
+    used = ScriptedPolicy(respond)
+    run, _ = open_run(tmp_path / "first", sandbox, policy=used)
+    advance(run, steps=1)
+    run.store.close()
+    with pytest.raises(ConfigError, match="has seen 1 updates already"):
+        open_run(tmp_path / "second", sandbox, policy=used)
+    kept = ScriptedPolicy(respond, checkpoints=tmp_path / "kept")
+    kept.save()
+    with pytest.raises(InputError, match="there are checkpoints already"):
+        open_run(tmp_path / "third", sandbox, policy=kept)
+    assert kept.saved(), "nothing is deleted"
+
+
+def test_a_run_whose_steps_are_lowered_keeps_what_it_learnt(tmp_path, sandbox):
+    run, _ = open_run(tmp_path / "run", sandbox, configuration(run={"checkpoint_every": 10, "steps": 100}))
+    advance(run, steps=2)
+    assert run.store.last_checkpoint() is None
+    run.store.close()
+    store, config = reopen(tmp_path / "run", ["run.steps=2"])
+    run = prepare(store, config, ScriptedPolicy(respond), sandbox, TableEmbedder(), originals=ORIGINALS)
+    advance(run)
+    assert run.store.last_checkpoint()[0] == 2
+    run.store.close()
+
+
 def test_a_policy_that_cannot_learn_is_refused_before_anything_is_done(tmp_path, sandbox):
     store, config = create(tmp_path / "run", configuration())
     with pytest.raises(ConfigError, match="evoenv synth"):

@@ -57,6 +57,15 @@ def test_impossible_values_are_refused(override: str) -> None:
         load_recipe("nano", [override])
 
 
+def test_reviewer_pairs_say_nothing_of_held_out_families() -> None:
+    # pairs 98, 107 and 158 did: the fault "asks for something else" took the words from any family
+    pairs = CorpusPairs(DataRecipe(families="basic", programs=60), 0)
+    for index in (98, 107, 158):
+        pair = pairs.pair_of("reviewer", index)
+        text = " ".join([*(message.content for message in pair.messages), pair.response])
+        assert [name for name in ("longest-span", "mirror-sums", "divisor-sum") if name in text] == []
+
+
 def test_a_missing_or_broken_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nano"):
         load_recipe(str(tmp_path / "none.toml"))

@@ -30,16 +30,23 @@ export function useDocument<T>(name: string | null, params: Params, options: { s
   const [state, setState] = useState<Loaded<T> & { key: string | null }>({ key: null, data: null, error: null });
   const wanted = useRef(key);
   wanted.current = key;
-  const asked = useRef({ key: "", at: 0, took: 0 });
+  const asked = useRef({ key: "", at: 0, took: 0, flying: false });
   const version = options.still ? 0 : (versions[String(params.run ?? "")] ?? 0);
 
   useEffect(() => {
     if (name === null || key === null) return;
+    let timer = 0;
     const load = () => {
-      const began = { key, at: Date.now(), took: 0 };
+      // never twice at once: what takes longer than the pause is waited for
+      if (asked.current.key === key && asked.current.flying) {
+        timer = window.setTimeout(load, REFRESH_MS);
+        return;
+      }
+      const began = { key, at: Date.now(), took: 0, flying: true };
       asked.current = began;
       const finish = (data: T | null, error: string | null) => {
         began.took = Date.now() - began.at;
+        began.flying = false;
         if (wanted.current !== key) return;
         setState((old) => ({ key, data: data ?? (old.key === key ? old.data : null), error }));
       };
@@ -50,7 +57,7 @@ export function useDocument<T>(name: string | null, params: Params, options: { s
     };
     const rest = Math.min(REFRESH_AT_MOST_MS, Math.max(REFRESH_MS, REST * asked.current.took));
     const wait = asked.current.key === key ? Math.max(0, asked.current.at + rest - Date.now()) : 0;
-    const timer = window.setTimeout(load, wait);
+    timer = window.setTimeout(load, wait);
     return () => window.clearTimeout(timer);
     // a lost connection that comes back counts as a change
   }, [key, version, connected, source]);

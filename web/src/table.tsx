@@ -76,7 +76,10 @@ export function VirtualTable<Row>(props: Props<Row>) {
     else {
       const timer = window.setTimeout(() => {
         // the block at the end of the list is where new rows arrive
-        for (const block of blocksInSight().add(Math.floor(total / BLOCK))) fetchBlock(block);
+        const wanted = blocksInSight().add(Math.floor(total / BLOCK));
+        // what is out of sight may have changed, too: it is fetched again when it comes into sight
+        setState((old) => (old.key === key ? { ...old, blocks: new Map([...old.blocks].filter(([block]) => wanted.has(block))) } : old));
+        for (const block of wanted) fetchBlock(block);
       }, 300);
       return () => window.clearTimeout(timer);
     }

@@ -59,7 +59,7 @@ export interface Overview {
   curriculum: string;
   model: string | null;
   candidates: number;
-  environments: { total: number; active: number; original: number; retired: number };
+  environments: { total: number; active: number; original: number; retired: number; admitted: number };
   now: Now;
   funnel: { names: string[]; total: (number | null)[]; step: (number | null)[] | null; left_out: string[] };
   states: Record<string, string>;

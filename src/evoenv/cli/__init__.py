@@ -7,9 +7,12 @@ import contextlib
 import errno
 import importlib
 import io
+import json
 import os
+import sqlite3
 import sys
 import warnings
+import zlib
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, TextIO
@@ -99,6 +102,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except EvoEnvError as error:
         complain(visible(str(error)))
         return error.exit_code
+    except (zlib.error, sqlite3.Error, json.JSONDecodeError) as error:
+        reason = f"{type(error).__name__}: {visible(str(error))}"
+        complain(f"something that was kept cannot be read ({reason}); is the run damaged? Try a copy of it")
+        return 1
     except KeyboardInterrupt:
         complain("interrupted")
         return 130

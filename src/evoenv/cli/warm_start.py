@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.resume:
         if arguments.model or arguments.corpus or arguments.from_run or arguments.overrides or arguments.recipe:
             raise InputError("a resumed warm start keeps its model, data and recipe; give -o and --resume alone")
-        recipe, model, data = begun(directory)
+        recipe, model, data, modules = begun(directory)
     else:
         if not arguments.model:
             raise InputError("--model is missing: which model is to be taught? (`--model new` makes one from nothing)")
@@ -72,8 +72,10 @@ def run(arguments: argparse.Namespace) -> int:
             raise InputError("say what to learn from: --corpus, or --from-run DIR")
         recipe = load_recipe(arguments.recipe or DEFAULT_RECIPE, arguments.overrides)
         model, data = arguments.model, CORPUS if arguments.corpus else str(arguments.from_run.absolute())
+        modules = []
         check_free(directory)
         check_model(model, data == CORPUS)
+    modules = list(dict.fromkeys([*modules, *arguments.allow_module]))
     stages = recipe.stages()  # a mistake in a later stage is no news after an hour
     screen = console(stderr=True)
     with ExitStack() as stack:
@@ -81,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         opened = stack.enter_context(
             open_data(
                 data,
-                allowed_modules(arguments.allow_module),
+                allowed_modules(modules),
                 allow_degraded=arguments.allow_degraded,
                 progress=lambda: progress_bar("validating again", quiet=False),
             )
@@ -93,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         if not arguments.resume:
             source_of(0)  # whatever is wrong with the data is said before a directory is made
-            begin(directory, recipe, model, data)
+            begin(directory, recipe, model, data, modules)
         view = View(screen, recipe.learn.tokens)
         stack.callback(view.close)
 

@@ -155,7 +155,7 @@ class Watch(Observer):
         pool, snapshot = self.store.pool(), self.snapshot
         snapshot.active, snapshot.few_shot = len(pool.active), len(pool.few_shot)
         snapshot.originals = sum(member.original and member.active for member in pool.members.values())
-        snapshot.admitted = sum(not member.original for member in pool.members.values())
+        snapshot.admitted = self.store.query("SELECT count(candidate_id) FROM environments")[0][0]
 
     def _read_trends(self) -> None:
         self.snapshot.trends = {name: [value for _, value in self.view.series(name)] for name in TRENDS}

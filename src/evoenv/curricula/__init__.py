@@ -16,16 +16,20 @@ reported on like `evoenv`.
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
-from evoenv.config import Config
+from evoenv.config import Config, to_mapping
 from evoenv.curricula import dapo, fixed, r_zero, rlve, untrained
 from evoenv.curricula.problems import read_problems
+from evoenv.curricula.recipes import recipe
 from evoenv.environment.sets import check_environments
 from evoenv.errors import ConfigError
 from evoenv.evaluation.mathematics import require_math_verify
 from evoenv.evolve import EVOENV
 from evoenv.stages.curriculum import Curriculum
+
+logger = logging.getLogger(__name__)
 
 CURRICULA: dict[str, Curriculum] = {
     item.name: item
@@ -60,6 +64,13 @@ def check_curriculum(config: Config) -> None:
             f"curriculum.name is {chosen.name} and solver.difficulty_rule is {config.solver.difficulty_rule!r}; "
             f"this curriculum is defined by {wanted!r}: set it so, or choose another curriculum"
         )
+    tree = to_mapping(config)
+    for section, values in recipe(chosen.name).items():
+        if other := [key for key, value in values.items() if tree[section][key] != value]:
+            logger.warning(
+                "curriculum.name is %s, whose own rule has another %s: this is a variant of it", chosen.name,
+                ", ".join(f"{section}.{key} ({values[key]})" for key in other),
+            )  # fmt: skip
     if chosen.name == "dapo":
         if not config.curriculum.problems:
             raise ConfigError(

@@ -101,7 +101,7 @@ def _unwrap(text: str, opener: re.Pattern[str]) -> str | None:
 
 # --------------------------------------------------------------------------- code
 
-_FENCE = re.compile(r"[ \t]*(`{3,})[ \t]*([^`\s]*)[^`]*$")
+_FENCE = re.compile(r"[ \t]*+(`{3,}+)[ \t]*+([^`\s]*+)[^`]*+$")
 _PYTHON = {"", "python", "py", "python3"}
 
 

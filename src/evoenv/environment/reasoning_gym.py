@@ -203,11 +203,15 @@ def left_out(source: str) -> dict[int, str]:
 
 
 def _constant(source: str, name: str) -> Any:
-    for node in ast.parse(source).body:
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # what it is will be said by validation
+        return None
+    for node in body:
         if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == [name]:
             try:
                 return ast.literal_eval(node.value)
-            except ValueError:
+            except (ValueError, TypeError, RecursionError, MemoryError):
                 return None
     return None
 

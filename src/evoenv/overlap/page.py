@@ -39,11 +39,9 @@ def count_rows(overlap: Overlap) -> list[tuple[str, str]]:
         ("have a prompt with a cosine of 0.9 or more", of_all("cosine_0.9")),
         ("median of the largest cosine with a prompt", f"{median(cosines):.2f}"),
     ]
-    within = sorted(match.within for match in overlap.matches if match.within is not None)
+    within = [match.within for match in overlap.matches if match.within is not None]
     if within:
-        rows.append(
-            ("median of the largest cosine with another problem of the suite", f"{within[len(within) // 2]:.2f}")
-        )
+        rows.append(("median of the largest cosine with another problem of the suite", f"{median(within):.2f}"))
     return rows
 
 

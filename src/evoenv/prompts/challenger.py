@@ -6,6 +6,7 @@ import re
 
 from evoenv.prompts.texts import load_prompt
 from evoenv.records import Message
+from evoenv.thinking import drop_thinking
 
 CHALLENGER_PROMPT = "challenger_v1"
 _TAG = re.compile(r"<(/?)question>", re.IGNORECASE)
@@ -16,7 +17,8 @@ def challenger_messages() -> tuple[Message, ...]:
 
 
 def extract_question(response: str) -> str | None:
-    """Return the text of the last complete <question>…</question>, or None if there is none."""
+    """Return the text of the last complete <question>…</question> after any thinking, or None if there is none."""
+    response = drop_thinking(response)
     opened, question = None, None
     for tag in _TAG.finditer(response):
         if not tag[1]:

@@ -10,10 +10,12 @@ from typing import Any
 from evoenv.prompts.texts import fenced, fill, load_prompt
 from evoenv.records import Instance, Message
 from evoenv.sandbox.guest import codec
+from evoenv.sandbox.outcomes import parts_of
 
 REVIEW_PROMPT = "review_v2"
 
 _MAX_PROMPT_CHARS = 4000
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _MAX_VALUE_CHARS = 160
 _MAX_TRACED_CHARS = 3000
 """Of the reference and of each value of a level-0 instance: it is there to be traced by hand, all of it."""
@@ -62,6 +64,8 @@ def latent_table(instance: Instance, limit: int = _MAX_VALUE_CHARS) -> list[Late
 
 def decoded(encoded: Any) -> Any:
     """Decode the wire form of a value; return the wire form itself if it is hostile and does not decode."""
+    if parts_of(encoded, codec.MAX_NODES) > codec.MAX_NODES:
+        return encoded
     try:
         return codec.decode(encoded)
     except (TypeError, ValueError, KeyError, IndexError, RecursionError):
@@ -145,7 +149,7 @@ def _number(token: str) -> float:
 
 def _short(value: Any, limit: int = _MAX_VALUE_CHARS) -> str:
     text = value if isinstance(value, str) else repr(value)
-    text = text.replace("\n", "\\n")
+    text = "".join(c.encode("unicode_escape").decode() if c in _LINE_ENDS else c for c in text)
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 

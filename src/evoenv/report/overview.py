@@ -178,7 +178,7 @@ def _short(state: str) -> str:
 
 
 def _admitted(data: RunData) -> Paragraph:
-    admitted = [entry for entry in data.entries if entry.record is not None and not entry.original]
+    admitted = [entry for entry in data.entries if entry.record is not None and entry.record.candidate_id is not None]
     if not admitted:
         return "Admitted", ["No environment was admitted."], []
     tags = Counter(tag for entry in admitted for tag in entry.tags)

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from evoenv.admission.reward import NOVELTY_FROM_LAYER
 from evoenv.errors import InputError
 from evoenv.records import (
     Calibration,
@@ -326,9 +325,10 @@ def _entries(store: Store, condition: str, values: Sequence[Any]) -> Iterator[En
         f"WHERE {condition} ORDER BY c.step, c.grp, c.idx",
         values,
     )
+    rule = reward_rule(store)
     for row in rows:
         candidate_id, step, group, index, parents, layer, class_name, pass_rate = row[:8]
-        decided_layer, q_val, reward, reason, similarity = row[8:13]
+        q_val, reward, reason, similarity = row[9:13]
         novelty = None if row[13] is None else Novelty(*row[13:17])
         record = None if row[20] is None else _record(candidate_id, row[20:])
         yield Entry(
@@ -344,7 +344,7 @@ def _entries(store: Store, condition: str, values: Sequence[Any]) -> Iterator[En
             pass_rate=pass_rate,
             asymmetry=row[19],
             q_val=q_val,
-            diversity=diversity_of(decided_layer, novelty.novelty if novelty else None, row[17]),
+            diversity=diversity_of(rule, q_val, reward),
             reward=reward,
             novelty=novelty,
             similarity_at_admission=similarity,
@@ -370,11 +370,19 @@ def _record(candidate_id: str, row: Sequence[Any]) -> EnvironmentRecord:
     )
 
 
-def diversity_of(layer: int | None, novelty: float | None, gamma: float | None) -> float | None:
-    """Compute γ·N, the part of the reward that novelty pays; None for what was not decided or came too short for it."""
-    if layer is None or novelty is None or layer < NOVELTY_FROM_LAYER:
+def reward_rule(store: Store) -> str:
+    """Return how the generator is paid in this run (`generator.reward`)."""
+    return str((store.meta("config") or {}).get("generator", {}).get("reward", "full"))
+
+
+def diversity_of(rule: str, q_val: float | None, reward: float | None) -> float | None:
+    """Compute what novelty paid: the reward beyond its quality; None for what was not decided.
+
+    Not γ·N, which rules that pay some candidates alike (`gated`, `proven`) do not always give.
+    """
+    if q_val is None or reward is None:
         return None
-    return (gamma or 0.0) * novelty
+    return reward if rule == "without-quality" else reward - q_val
 
 
 # --------------------------------------------------------------------------- one candidate

@@ -148,11 +148,11 @@ class PoolStep:
 
 
 def turnover_of(environments: Iterable[EnvironmentRecord]) -> tuple[Counter[int], Counter[int]]:
-    """Count by step the generated environments that entered the pool, and all that left it."""
+    """Count by step the environments of this run's candidates that entered the pool, and all that left it."""
     entered: Counter[int] = Counter()
     retired: Counter[int] = Counter()
     for record in environments:
-        if not record.original:
+        if record.candidate_id is not None:
             entered[record.admitted_step] += 1
         if record.retired_step is not None:
             retired[record.retired_step] += 1
@@ -162,8 +162,8 @@ def turnover_of(environments: Iterable[EnvironmentRecord]) -> tuple[Counter[int]
 def pool_steps(
     environments: Sequence[EnvironmentRecord], metrics: Iterable[tuple[int, Mapping[str, float]]]
 ) -> list[PoolStep]:
-    """Follow the pool from the originals on, along the steps that have its size."""
-    originals = [record for record in environments if record.original]
+    """Follow the pool from what the run was given on, along the steps that have its size."""
+    originals = [record for record in environments if record.candidate_id is None]
     seeds = float(len(originals))
     kinds = float(len(prototypes_of(record.tags for record in originals)))
     entered, retired = turnover_of(environments)

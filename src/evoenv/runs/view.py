@@ -19,7 +19,6 @@ from typing import Any
 from evoenv.objective import has_zero_variance
 from evoenv.records import Message, Review
 from evoenv.runs.candidates import (
-    GAMMA,
     Answered,
     CandidateQuery,
     Entry,
@@ -36,6 +35,7 @@ from evoenv.runs.candidates import (
     read_history,
     read_page,
     request_ids,
+    reward_rule,
 )
 from evoenv.runs.environments import (
     Lineage,
@@ -50,6 +50,7 @@ from evoenv.runs.environments import (
     whole_movement,
 )
 from evoenv.runs.funnel import DECIDED, INSIDE, NO_FATES, Fates, Funnel, add_funnels, funnel_of, read_fates, read_funnel
+from evoenv.stages.budget import tokens_spent
 from evoenv.store.packing import unpack_text
 from evoenv.store.store import STAGES, EnvironmentRecord, HeldOutAccuracy, Purpose, Stage, Store
 
@@ -175,7 +176,14 @@ class RunView:
     def progress(self) -> Progress:
         """Say which step and stage the run is at, and how far the stage is."""
         last = self.store.last_step()
-        wanted = int(self.config.get("run", {}).get("steps", last))
+        run = self.config.get("run", {})
+        wanted = int(run.get("steps", last))
+        if run.get("tokens") or run.get("tokens_at_least"):
+            spent = tokens_spent(self.store)
+            if run.get("tokens") and spent >= run["tokens"]:
+                wanted = last
+            elif last >= wanted and spent < run.get("tokens_at_least", 0):
+                wanted = last + 1  # how many more it takes nobody knows
         done = tuple(stage for stage in STAGES if self.store.stage_done(last + 1, stage))
         begun = done or self.store.query("SELECT 1 FROM requests WHERE step = ? LIMIT 1", [last + 1])
         if last >= wanted and not begun:
@@ -269,15 +277,15 @@ class RunView:
         groups: dict[int, list[float]] = {}
         for group, _, _, _, reward, _ in rows:
             groups.setdefault(group, []).append(reward)
-        gamma, judged = metrics.get(GAMMA), [row for row in rows if row[3] is not None]
+        rule, judged = reward_rule(self.store), [row for row in rows if row[3] is not None]
         return Step(
             number=number,
             finished=finished,
             fates=Counter() if fates.questions else fates.counts,
             metrics=metrics,
             rewards=tuple(reward for *_, reward, _ in rows),
-            quality=mean(q_val for _, _, _, q_val, _, _ in judged),
-            diversity=mean(diversity_of(layer, novelty, gamma) or 0.0 for _, _, layer, _, _, novelty in judged),
+            quality=mean(0.0 if rule == "without-quality" else q_val for _, _, _, q_val, _, _ in judged),
+            diversity=mean(diversity_of(rule, q_val, reward) or 0.0 for _, _, _, q_val, reward, _ in judged),
             generator_zero_variance=mean(float(has_zero_variance(rewards)) for rewards in groups.values()),
         )
 

@@ -181,6 +181,10 @@ class Sandbox:
                 )
 
 
+FRUITLESS = 3
+"""Further calls, without a single score, after which the answers that did not run are given up."""
+
+
 class EnvironmentWorker:
     """One environment in a process of its own. Calls are batched, and one at a time (a lock sees to that)."""
 
@@ -306,8 +310,23 @@ class EnvironmentWorker:
         ]
 
     def score(self, items: Sequence[tuple[int, int, str]]) -> list[Score]:
-        """Score (seed, difficulty, answer text) items: 0 with the reason if the scorer failed."""
+        """Score (seed, difficulty, answer text) items: 0 with the reason if the scorer failed.
+
+        What did not run because others had killed the worker too often is asked again, as long as that gives scores,
+        and a few times more: a right answer is not to be taken for a wrong one.
+        """
         outcomes = self.call("score", items, stop_on_death=False)
+        fruitless = 0
+        while fruitless < FRUITLESS and not self._closed:
+            waiting = [i for i, found in enumerate(outcomes) if isinstance(found, Failed) and found.kind == "aborted"]
+            if not waiting:
+                break
+            again = self.call("score", [items[i] for i in waiting], stop_on_death=False)
+            fruitless += not any(isinstance(outcome, Ok) for outcome in again)
+            if all(isinstance(found, Failed) and found.kind == "aborted" for found in again):
+                break  # it does not even load
+            for index, outcome in zip(waiting, again, strict=True):
+                outcomes[index] = outcome
         self.failures = {i: outcome for i, outcome in enumerate(outcomes) if isinstance(outcome, Failed)}
         return [score_of(outcome) for outcome in outcomes]
 

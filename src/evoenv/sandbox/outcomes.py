@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 from evoenv.records import Score
+from evoenv.sandbox.guest import codec
 
 FailureKind: TypeAlias = Literal[
     "exception",  # candidate code raised
@@ -97,13 +98,50 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
+MAX_ANSWER_PARTS = 5000
+"""Parts of a reference answer. More is no answer; and decoding a set of many integers that were made to collide
+would take the host minutes."""
+
+
+def parts_of(value: Any, most: int = MAX_ANSWER_PARTS) -> int:
+    """Count the parts of an encoded value, as far as just beyond `most`."""
+    count, stack = 0, [value]
+    while stack and count <= most:
+        part = stack.pop()
+        # Integers beyond a machine word can be made to collide when they are hashed: few of them are enough.
+        count += 10 if type(part) is int and part.bit_length() > 60 else 1
+        if isinstance(part, list):
+            stack += part
+        elif isinstance(part, dict):
+            stack += part.values()
+    return count
+
+
+def is_encoded(value: Any) -> bool:
+    """Say whether a value is small enough to decode, and decodes to something that can be written as text."""
+    if value is None or type(value) in (bool, float) or (type(value) is int and value.bit_length() < 64):
+        return True
+    if parts_of(value) > MAX_ANSWER_PARTS:
+        return False
+    try:
+        codec.encode(codec.decode(value))
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError):
+        return False
+    return True
+
+
+def is_prompt(value: Any) -> bool:
+    return type(value) is str and len(value) <= codec.MAX_PROMPT
+
+
 def checked_instance(outcome: Outcome) -> Outcome:
-    """Return the result of `instances` if it has the shape of one, else a failure."""
+    """Return the result of `instances` if it has the shape of one, else a failure: what it holds is decoded here."""
     if isinstance(outcome, Ok):
         value = outcome.value
-        if type(value) is not list or len(value) < 3 or type(value[0]) is not str:
+        if type(value) is not list or len(value) < 3 or not is_prompt(value[0]) or not is_encoded(value[2]):
             return Failed(
-                "protocol", "the instance is not [prompt, latent, reference]: it was forged inside the worker"
+                "protocol",
+                "the instance is too large, or not [prompt, latent, reference]: it was forged inside the worker",
             )
     return outcome
 

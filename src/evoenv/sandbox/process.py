@@ -331,10 +331,11 @@ class WorkerProcess:
         if name == "SIGXCPU" or ending.cpu_s >= self._limits.lifetime_cpu_s:
             return Death("timeout", f"used up the worker's {self._limits.lifetime_cpu_s} s of CPU; killed", item)
         if name == "SIGKILL":
+            # A worker's own memory is limited, and it cannot send signals: nothing that it ran is to blame.
             return Death(
                 "memory",
                 f"was killed from outside at {ending.peak_kb >> 10} MB: the machine may be short of memory",
-                item,
+                None,
             )
         return Death("killed", f"crashed the worker ({name})", item)
 

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from evoenv.errors import ConfigError, InputError
 from evoenv.objective import Batch, build_batch
 from evoenv.records import Group
 from evoenv.stages.budget import is_last
@@ -55,6 +56,15 @@ def restore_policy(run: Run, groups: Callable[[Run, int], list[Group]]) -> None:
     if checkpoint is not None:
         covered, reference = checkpoint
         run.policy.load(reference)
+    elif run.policy.version:
+        raise ConfigError(
+            f"the policy has seen {run.policy.version} updates already, and this run begins with none; open it anew"
+        )
+    elif run.policy.saved() and not run.store.has_requests(1):
+        raise InputError(
+            f"there are checkpoints already ({', '.join(run.policy.saved()[:3])}) where this new run would keep its "
+            "own; choose another --run, or move them away"
+        )
     drop_needless_checkpoints(run)
     missing = range(covered + 1, run.store.last_update() + 1)
     if missing and not run.policy.exact_replay:
@@ -64,6 +74,14 @@ def restore_policy(run: Run, groups: Callable[[Run, int], list[Group]]) -> None:
         )  # fmt: skip
     for step in missing:
         run.policy.update(_batch(run, step, groups(run, step)))
+
+
+def save_last(run: Run) -> None:
+    """Save what a finished run learnt, if it ended where no checkpoint was due: its steps were lowered, say."""
+    checkpoint = run.store.last_checkpoint()
+    if run.training and run.store.last_update() > (checkpoint[0] if checkpoint else 0):
+        run.store.vouch(run.store.last_update(), run.policy.save())
+        drop_needless_checkpoints(run)
 
 
 def _batch(run: Run, step: int, groups: Sequence[Group]) -> Batch:

@@ -270,6 +270,13 @@ class Journal:
         )
         return [str(name) for (name,) in rows]
 
+    def vouch(self, step: int, checkpoint: str) -> None:
+        """Say that a checkpoint holds what the committed update of a step made."""
+        self._database.execute(
+            "UPDATE stages SET data = json_set(data, '$.checkpoint', ?) WHERE step = ? AND stage = 'updated'",
+            (checkpoint, step),
+        )
+
     def last_update(self) -> int:
         """Return the last step whose update is committed; 0 before the first."""
         return int(self._database.query("SELECT coalesce(max(step), 0) FROM stages WHERE stage = 'updated'")[0][0])

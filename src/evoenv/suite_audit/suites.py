@@ -9,7 +9,7 @@ from pathlib import Path
 from evoenv.environment import reasoning_gym
 from evoenv.environment.files import join_controller
 from evoenv.environment.sets import EnvironmentEntry, SourceFiles, load_set, parse_set
-from evoenv.records import Finding
+from evoenv.records import Finding, environment_id
 from evoenv.sandbox.host import Sandbox
 
 WHERE = "the suite"
@@ -77,5 +77,5 @@ def _entry(entry: EnvironmentEntry, root: Path | None) -> Member:
         source, problem = join_controller(entry.source, entry.controller)
     path = None if root is None or not entry.path else (root / entry.path if root.is_dir() else root)
     name = Path(entry.path).parent.name if Path(entry.path).stem == "environment" else entry.name
-    key = " ".join([entry.id, *entry.modules])
+    key = " ".join([environment_id(source), *entry.modules])  # of what is judged, the controller included
     return Member(name, key, lambda _: Source(source, entry.modules, problem=problem), path)

@@ -167,8 +167,8 @@ def restore_rng(tensors: Mapping[str, Tensor], python: list[Any]) -> None:
 
 def _damaged(directory: Path, what: str) -> ModelError:
     return ModelError(
-        f"the checkpoint {directory} is damaged: {what}. Resume from an earlier checkpoint of the run, "
-        "or start the run again."
+        f"the checkpoint {directory} is damaged: {what}. A run goes on from its newest checkpoint: bring this one back "
+        "from a copy, or start the run again. An older one beside it can still be evaluated (evoenv eval --checkpoint)."
     )
 
 

@@ -8,6 +8,7 @@ allow for the number of features: forty looks at pure chance must find nothing.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -24,6 +25,10 @@ from evoenv.validation.evidence import NUMBER, READ, Drawn, Evidence, canonical,
 POSITIONS = 10
 """Numbers of the prompt that are compared one by one, from either end."""
 WORDS = 200
+RARE = 0.04
+"""Share of the instances that a word or a key must be in to be looked at."""
+MOST_KEYS = 300
+"""Keys of one latent instance that are looked at."""
 END_INSTANCES = 120
 CHANCE = 1e-2
 """How often a difficulty that does nothing may be taken for one that does, over all features together."""
@@ -65,7 +70,7 @@ def _follows_level(drawn: Sequence[Drawn]) -> bool:
     views = [View.of(instance) for instance in drawn]
     labels = label_slots(views)
     common = Counter(word for view in views for word in view.words)
-    words = [word for word, count in common.most_common(WORDS) if 0.04 * len(views) <= count]
+    words = [word for word, count in common.most_common(WORDS) if RARE * len(views) <= count]
     rows = [{**view.features(labels), **{f"word {word}": float(view.words[word]) for word in words}} for view in views]
     return _some_feature_follows(rows, [view.level for view in views])
 
@@ -141,7 +146,7 @@ class View:
         values |= {
             f"shown {position} from the end": number for position, number in enumerate(prompt_numbers[::-1][:POSITIONS])
         }
-        for key, value in kept.items():
+        for key, value in itertools.islice(kept.items(), MOST_KEYS):
             if type(value) in (int, float):
                 values[f"latent {key}"] = _bounded(value)
             elif isinstance(value, list | str):
@@ -201,7 +206,10 @@ def ks_distance(left: Sequence[float], right: Sequence[float]) -> float:
 
 
 def _some_feature_follows(rows: Sequence[dict[str, float]], levels: Sequence[int]) -> bool:
-    columns = [[row.get(name, 0.0) for row in rows] for name in sorted(set().union(*rows))]
+    # What hardly any instance has follows nothing, and keys may be names that are drawn anew each time.
+    present = Counter(name for row in rows for name in row)
+    names = sorted(name for name, count in present.items() if count >= RARE * len(rows))
+    columns = [[row.get(name, 0.0) for row in rows] for name in names]
     columns = [column for column in columns if min(column) < max(column)]
     if not columns:
         return False

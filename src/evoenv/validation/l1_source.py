@@ -102,8 +102,15 @@ def _base_names(cls: ast.ClassDef) -> set[str]:
     return names | {base.attr for base in cls.bases if isinstance(base, ast.Attribute)}
 
 
-def _derives(cls: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> bool:
-    return any("VerifiableEnvironment" in _base_names(ancestor) for ancestor in _ancestry(cls, classes))
+MAX_CLASSES = 200
+"""More would take minutes to look through, base class by base class."""
+
+
+def _looks_like_one(cls: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> bool:
+    """Return whether a class derives from VerifiableEnvironment, or has two of the methods of one."""
+    if any("VerifiableEnvironment" in _base_names(ancestor) for ancestor in _ancestry(cls, classes)):
+        return True
+    return len(_methods(cls, classes).keys() & set(METHODS)) >= 2
 
 
 def _is_abstract(method: ast.FunctionDef) -> bool:
@@ -118,13 +125,14 @@ def _is_abstract(method: ast.FunctionDef) -> bool:
 def check_class(tree: ast.Module) -> tuple[SourceFacts, list[Finding]]:
     """Check that there is exactly one environment class with all methods, in one of the three dialects."""
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    if len(classes) > MAX_CLASSES:
+        message = f"found {len(classes)} classes; expected one environment class with at most a few others"
+        return SourceFacts(), [finding("L1.several-classes", message)]
     parents = {name for cls in classes.values() for name in _base_names(cls) & classes.keys()}
     environments = [
         cls
         for name, cls in classes.items()
-        if name not in parents
-        and name != "VerifiableEnvironment"
-        and (_derives(cls, classes) or sum(method in _methods(cls, classes) for method in METHODS) >= 2)
+        if name not in parents and name != "VerifiableEnvironment" and _looks_like_one(cls, classes)
     ]
     if not environments:
         seen = f"found the classes {', '.join(sorted(classes)[:5])}" if classes else "found no class"

@@ -20,9 +20,11 @@ class Variant:
 
 
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+DEPTH = 4
+"""Of lists in lists, beyond which nothing inside is changed: each level has up to three parts to look into."""
 
 
-def variants(value: Any) -> list[Variant]:
+def variants(value: Any, depth: int = DEPTH) -> list[Variant]:
     """List wrong answers near a right one, as values of the same shape (to be written in the same form)."""
     if isinstance(value, bool):
         return [Variant("negated", not value)]
@@ -52,9 +54,9 @@ def variants(value: Any) -> list[Variant]:
     if isinstance(value, str):
         return _text_variants(value)
     if isinstance(value, dict):
-        return _dict_variants(value)
+        return _dict_variants(value, depth)
     items = items_of(value)
-    return [] if items is None else _sequence_variants(items)
+    return [] if items is None else _sequence_variants(items, depth)
 
 
 def _symbol_variants(text: str) -> list[Variant]:
@@ -71,6 +73,8 @@ def _symbol_variants(text: str) -> list[Variant]:
 
 _FREE_CONSTANT = re.compile(r"\s*[+-]\s*(?:[CcKk]|const(?:ant)?)\s*$")
 """The "+ C" of an antiderivative: whatever stands in its place is as right."""
+_TAIL = 40
+"""Characters at the end of a text in which it is looked for."""
 
 
 _FORMULA = re.compile(r"[A-Za-z0-9)]\s*[*+=&|∧∨·×]\s*[A-Za-z0-9(]")
@@ -78,10 +82,14 @@ _FORMULA = re.compile(r"[A-Za-z0-9)]\s*[*+=&|∧∨·×]\s*[A-Za-z0-9(]")
 
 
 def _text_variants(text: str) -> list[Variant]:
-    constant = _FREE_CONSTANT.search(text)
+    constant = _FREE_CONSTANT.search(text, max(0, len(text) - _TAIL))
     if constant is not None and constant.start():
-        head = [variant for variant in _text_variants(text[: constant.start()]) if variant.kind not in _LOOSE]
+        head = [variant for variant in _plain_variants(text[: constant.start()]) if variant.kind not in _LOOSE]
         return [Variant(variant.kind, variant.value + constant.group(), variant.may_be_valid) for variant in head]
+    return _plain_variants(text)
+
+
+def _plain_variants(text: str) -> list[Variant]:
     if made_of_numbers(text):
         return _symbol_variants(text) + _numeric_text_variants(text, list(NUMBER.finditer(text)))
     result = _symbol_variants(text)
@@ -179,15 +187,17 @@ def _other_character(character: str) -> str:
     return "q"
 
 
-def _sequence_variants(items: list[Any]) -> list[Variant]:
+def _sequence_variants(items: list[Any], depth: int) -> list[Variant]:
     result: list[Variant] = []
     if items:
+        places = {0, len(items) // 2, len(items) - 1}
+        inside = {index: variants(items[index], depth - 1) if depth else [] for index in places}
         for kind, index in (
             ("first-changed", 0),
             ("last-changed", len(items) - 1),
             ("middle-changed", len(items) // 2),
         ):
-            other = variants(items[index])
+            other = inside[index]
             if other:
                 result.append(Variant(kind, [*items[:index], other[0].value, *items[index + 1 :]]))
         if len(items) > 1:
@@ -200,7 +210,7 @@ def _sequence_variants(items: list[Any]) -> list[Variant]:
                 result += _smallest_changed(items)
             if len(items) >= 4:
                 result.append(Variant("shuffled", _shuffled(items), may_be_valid=True))
-        extra = variants(items[-1])
+        extra = inside[len(items) - 1]
         if extra:
             result.append(Variant("extra", [*items, extra[-1].value]))
         result.append(Variant("repeated", [*items, items[-1]], may_be_valid=True))
@@ -228,10 +238,10 @@ def _smallest_changed(items: list[Any]) -> list[Variant]:
     return result
 
 
-def _dict_variants(value: dict[Any, Any]) -> list[Variant]:
+def _dict_variants(value: dict[Any, Any], depth: int) -> list[Variant]:
     result: list[Variant] = []
     for key in list(value)[:2]:
-        other = variants(value[key])
+        other = variants(value[key], depth - 1) if depth else []
         if other:
             result.append(Variant("value-changed", {**value, key: other[0].value}))
     if len(value) > 1:

@@ -9,61 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from evoenv.sandbox.guest import codec
-from evoenv.sandbox.guest.dialects import MAX_PROMPT
-from evoenv.sandbox.outcomes import Failed, Ok, Outcome
-
-MAX_ANSWER_PARTS = 5000
-"""Parts of a reference answer. More is no answer; and decoding a set of many integers that were made to collide
-would take the host minutes."""
+from evoenv.sandbox.outcomes import Failed, Ok, Outcome, is_encoded, is_prompt
 
 
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) < 1e9
 
 
-def _parts(value: Any) -> int:
-    count, stack = 0, [value]
-    while stack and count <= MAX_ANSWER_PARTS:
-        part = stack.pop()
-        # Integers beyond a machine word can be made to collide when they are hashed: few of them are enough.
-        count += 10 if type(part) is int and part.bit_length() > 60 else 1
-        if isinstance(part, list):
-            stack += part
-        elif isinstance(part, dict):
-            stack += part.values()
-    return count
-
-
-def is_encoded(value: Any) -> bool:
-    """Say whether a value is small enough to decode, and decodes to something that can be written as text."""
-    if value is None or type(value) in (bool, float) or (type(value) is int and value.bit_length() < 64):
-        return True
-    if _parts(value) > MAX_ANSWER_PARTS:
-        return False
-    try:
-        codec.encode(codec.decode(value))
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError):
-        return False
-    return True
-
-
-def _is_prompt(value: Any) -> bool:
-    return type(value) is str and len(value) <= MAX_PROMPT
-
-
 def _is_instance(value: Any) -> bool:
     return (
         type(value) is list
         and len(value) == 4
-        and _is_prompt(value[0])
+        and is_prompt(value[0])
         and is_encoded(value[2])
         and type(value[3]) is bool
     )
 
 
 def _is_perturbed(value: Any) -> bool:
-    return type(value) is list and len(value) == 2 and _is_prompt(value[0]) and is_encoded(value[1])
+    return type(value) is list and len(value) == 2 and is_prompt(value[0]) and is_encoded(value[1])
 
 
 def _is_parsed(value: Any) -> bool:

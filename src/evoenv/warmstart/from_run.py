@@ -111,6 +111,16 @@ class RunPairs:
             material.append(item)
         self._kept = material[::KEPT_FOR_MEASURING] if len(material) >= 2 * KEPT_FOR_MEASURING else []
         self._shown = [item for item in material if item not in self._kept]
+        kept = [item.entry.source.strip() for item in self._kept]
+        reviews = [
+            (messages, text)
+            for messages, text in self._reviews
+            if not any(source in message.content for message in messages for source in kept)
+        ]
+        enough = len(reviews) >= 2 * KEPT_FOR_MEASURING
+        self._kept_reviews = reviews[::KEPT_FOR_MEASURING] if enough else []
+        unseen = {messages for messages, _ in self._kept_reviews}
+        self._reviews = [review for review in reviews if review[0] not in unseen]
         if len(self._shown) <= recipe.few_shot:
             raise InputError(
                 f"{path} has {len(self._shown)} environments that still reach L5; a generator pair needs "
@@ -156,8 +166,9 @@ class RunPairs:
             others = [item for item in self._shown if item is not target]
             examples = rng.sample(others, min(self.recipe.few_shot, len(others)))
             return generator_pair([item.entry.source for item in examples], target.entry.source, self.recipe)
-        if role == "reviewer" and self._reviews:
-            messages, text = rng.choice(self._reviews)
+        reviews = self._kept_reviews or self._reviews if index < 0 else self._reviews
+        if role == "reviewer" and reviews:
+            messages, text = rng.choice(reviews)
             return Pair("reviewer", messages, text)
         solvable = [item for item in material if item.solved] or [item for item in self._shown if item.solved]
         if not solvable:

@@ -13,14 +13,14 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from evoenv.durable import whole_directory, write_document
+from evoenv.durable import recover_directory, whole_directory, write_document
 from evoenv.errors import ConfigError, InputError
 from evoenv.warmstart.abilities import Stopped
 from evoenv.warmstart.encoding import batches, encode_pair
@@ -55,14 +55,15 @@ Measure = Callable[[Any, Any, int], dict[str, Any]]
 """(model, tokenizer, tokens so far) -> abilities. May raise Stopped."""
 
 
-def begin(directory: Path, recipe: Recipe, model: str, data: str) -> None:
+def begin(directory: Path, recipe: Recipe, model: str, data: str, modules: Sequence[str] = ()) -> None:
     """Make a new directory that remembers what was asked for."""
     check_free(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"no warm start can be made in {directory}: {error.strerror}; choose another -o") from error
-    write_document(directory / RECIPE, {"recipe": msgspec.to_builtins(recipe), "model": model, "data": data})
+    asked = {"recipe": msgspec.to_builtins(recipe), "model": model, "data": data, "modules": list(modules)}
+    write_document(directory / RECIPE, asked)
 
 
 def check_free(directory: Path) -> None:
@@ -70,11 +71,12 @@ def check_free(directory: Path) -> None:
         raise InputError(f"{directory} already holds a warm start; continue it with --resume, or choose another -o")
 
 
-def begun(directory: Path) -> tuple[Recipe, str, str]:
-    """Return recipe, model and data of a warm start in `directory`."""
+def begun(directory: Path) -> tuple[Recipe, str, str, list[str]]:
+    """Return recipe, model, data and allowed modules of a warm start in `directory`."""
     try:
         asked = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
-        return read_recipe(asked["recipe"]), str(asked["model"]), str(asked["data"])
+        modules = [str(name) for name in asked.get("modules", [])]
+        return read_recipe(asked["recipe"]), str(asked["model"]), str(asked["data"]), modules
     except FileNotFoundError:
         raise InputError(f"there is no warm start in {directory} to resume; begin it without --resume") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -136,6 +138,22 @@ def check_tokenizer(rows: int, tokenizer: Any, where: str) -> None:
         raise ConfigError(f"the tokenizer in {where} has no end token, so a response could never end; set eos_token")
 
 
+def _check_same_data(directory: Path, source: PairSource, record: dict[str, Any]) -> None:
+    """Refuse to go on with a run that has gone on itself, or environments that may no longer be used.
+
+    The corpus is composed from a seed and stays what it is.
+    """
+    known = record.get("data", {})
+    if known.get("kind") != "run":
+        return
+    now = source.describe()
+    if changed := [key for key in now if key in known and now[key] != known[key]]:
+        raise InputError(
+            f"what {directory} learns from has changed since it was begun ({', '.join(changed)}); bring it back as it "
+            "was, with the same modules allowed and no further steps, or begin anew in another -o"
+        )
+
+
 def warm_start(
     directory: Path,
     recipe: Recipe,
@@ -151,8 +169,10 @@ def warm_start(
     learner = SupervisedLearner(started, recipe.learn, seed=recipe.seed)
     checkpoint = directory / CHECKPOINT
     record: dict[str, Any] = {"losses": [], "checks": [], "seconds": 0.0}
+    recover_directory(checkpoint)
     if checkpoint.exists():
         record = learner.load(checkpoint)
+        _check_same_data(directory, source, record)
     else:
         learner.progress["next_index"] = recipe.data.first
         record["data"] = source.describe()
@@ -161,7 +181,8 @@ def warm_start(
         role: [
             row
             for index in range(1, recipe.checks.pairs + 1)
-            if (row := encode_pair(source.pair_of(role, -index), tokenizer, recipe.data)) is not None
+            if (pair := source.pair_of(role, -index)).role == role  # a role that has none of its own is not measured
+            and (row := encode_pair(pair, tokenizer, recipe.data)) is not None
         ]
         for role in ROLES
         if getattr(recipe.data, role) > 0

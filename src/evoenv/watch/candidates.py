@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from evoenv.admission.reward import q_unc
 from evoenv.records import Finding
-from evoenv.runs.candidates import Answered, Entry, History
+from evoenv.runs.candidates import Answered, Entry, History, reward_rule
 from evoenv.runs.view import RunView
 from evoenv.store.store import Store
 from evoenv.watch.documents import Document, clip, entry_row, messages_document, seed_text
@@ -75,7 +75,7 @@ def reward_document(view: RunView, entry: Entry) -> Document | None:
     gamma = dict(view.series("novelty/gamma")).get(entry.step)
     return {
         "reward": entry.reward,
-        "quality": entry.q_val,
+        "quality": 0.0 if reward_rule(view.store) == "without-quality" else entry.q_val,
         "diversity": entry.diversity or 0.0,
         "gamma": gamma,
         "novelty": entry.novelty.novelty if entry.novelty else None,

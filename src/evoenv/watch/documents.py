@@ -38,7 +38,12 @@ def clip(text: str | None, *, whole: bool = False) -> Document | None:
     """Return a text with its full length, cut if it is long and not wanted as a whole."""
     if text is None:
         return None
-    return {"text": text if whole else text[:TEXT_AT_MOST], "length": len(text)}
+    return {"text": text if whole else text[:TEXT_AT_MOST], "length": browser_length(text)}
+
+
+def browser_length(text: str) -> int:
+    """Count a text as a browser does: what lies beyond the first 65,536 characters of Unicode is two there."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def seed_text(seed: int | None) -> str | None:
@@ -51,7 +56,14 @@ def messages_document(messages: Sequence[Message], *, whole: bool = False) -> li
     return [{"speaker": message.speaker, "content": clip(message.content, whole=whole)} for message in messages]
 
 
-def environment_row(record: EnvironmentRecord) -> Document:
+def trained_level(config: Mapping[str, Any], record: EnvironmentRecord) -> int:
+    """Return the level of the instances that the solver is asked: the environment's own only if that is the rule."""
+    solver = config.get("solver", {})
+    adaptive = solver.get("difficulty_rule", "fixed") == "adaptive"
+    return record.level if adaptive else int(solver.get("difficulty", record.level))
+
+
+def environment_row(config: Mapping[str, Any], record: EnvironmentRecord) -> Document:
     """Describe one environment, without its texts."""
     return {
         "id": record.id,
@@ -62,7 +74,7 @@ def environment_row(record: EnvironmentRecord) -> Document:
         "admitted": record.admitted_step,
         "retired": record.retired_step,
         "epochs": record.epochs,
-        "level": record.level,
+        "level": trained_level(config, record),
         "tags": record.tags,
     }
 

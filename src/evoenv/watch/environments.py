@@ -25,7 +25,7 @@ def environments_document(view: RunView) -> Document:
     children = {identity: len(lineage.children) for identity, lineage in view.lineage().items()}
     rows = []
     for record in view.environments():
-        row = environment_row(record)
+        row = environment_row(view.config, record)
         if (used := groups.get(record.id)) is not None:
             row |= {"groups": used[0], "score": used[2] / used[1], "last_step": used[3], "last_score": used[4]}
         rows.append({**row, "children": children.get(record.id, 0)})
@@ -64,11 +64,11 @@ def environment_document(
     )
 
     def relatives(ids: tuple[str, ...]) -> list[Document]:
-        known = [environment_row(records[identity]) for identity in ids if identity in records]
+        known = [environment_row(view.config, records[identity]) for identity in ids if identity in records]
         return known[:MOST_RELATIVES]
 
     return {
-        **environment_row(record),
+        **environment_row(view.config, record),
         "source": clip(view.store.source(environment_id), whole=whole),
         "parents": relatives(own.parents),
         "children": relatives(own.children),

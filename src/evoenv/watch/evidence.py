@@ -6,6 +6,7 @@ import re
 
 from evoenv.watch.documents import Document, clip
 
+_FENCE = re.compile(r"^(`{3,})python$", re.MULTILINE)
 _PROBES = "\n## What the scorer gave to some answers\n"
 _STEPS = "\n## Review in four steps\n"
 _PROBE = re.compile(r"""^(.*?): (['"].*) -> (-?[\d.]+(?:e[+-]?\d+)?)$""")
@@ -29,9 +30,9 @@ def evidence_document(prompt: str) -> Document:
             "seed": instance[1],
             "difficulty": int(instance[2]),
             "prompt": clip(instance[4]),
-            "values": [_value_row(line) for line in instance[6].splitlines()],
+            "values": [_value_row(line) for line in instance[6].split("\n")],
         }
-        for instance in _INSTANCE.finditer(head)
+        for instance in _INSTANCE.finditer(head, _end_of_source(head))
     ]
     probes = [
         [probe[1], probe[2], float(probe[3])]
@@ -39,6 +40,13 @@ def evidence_document(prompt: str) -> Document:
         if (probe := _PROBE.match(line))
     ]
     return {"instances": instances, "probes": probes}
+
+
+def _end_of_source(head: str) -> int:
+    """Find where the candidate's source ends in a prompt: what it says of instances is not what was shown of them."""
+    fence = _FENCE.search(head)
+    end = head.find(f"\n{fence[1]}\n", fence.end()) if fence else -1
+    return max(0, end)
 
 
 def _value_row(line: str) -> list[str]:

@@ -100,6 +100,14 @@ def stamp(run: Path) -> str:
     return ".".join(map(str, parts))
 
 
+def opened_at(run: Path) -> float | None:
+    """Return when the run was opened for writing last; None if nobody knows."""
+    try:
+        return (run / LOCK_NAME).stat().st_mtime
+    except OSError:
+        return None
+
+
 def is_running(run: Path) -> bool:
     """Say whether a process holds the run for writing: the one that its lock file names still lives."""
     try:

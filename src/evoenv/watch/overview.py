@@ -9,7 +9,7 @@ from pathlib import Path
 from evoenv.runs.funnel import FUNNEL, STATES, add_funnels, refusals_of
 from evoenv.runs.view import Progress, RunView, Step, mean, quantile
 from evoenv.watch.documents import Document
-from evoenv.watch.folder import changed_at, is_running
+from evoenv.watch.folder import changed_at, is_running, opened_at
 
 METRICS = (
     "solver/score",
@@ -75,6 +75,9 @@ def overview_document(view: RunView, name: str, directory: Path, steps: Sequence
 def now_document(view: RunView, directory: Path, progress: Progress, finished: Sequence[Step]) -> Document:
     """Describe where the run is at this moment, and how long it may still take."""
     began = _step_began(view, progress.step)
+    resumed = opened_at(directory)
+    if began is not None and resumed is not None:
+        began = max(began, resumed)  # a step that was begun, stopped and gone on with
     elapsed = max(0.0, time.time() - began) if began is not None else None
     running = is_running(directory)
     durations = [step.metrics["time/step"] for step in finished[-RECENT_STEPS:] if "time/step" in step.metrics]
@@ -84,7 +87,7 @@ def now_document(view: RunView, directory: Path, progress: Progress, finished: S
         left = expected * max(0, progress.wanted_steps - progress.step)
         left += max(0.0, expected - (elapsed or 0.0)) if progress.stage is not None else 0.0
     speeds = [step.metrics.get("time/tokens_per_second") for step in finished[-1:]]
-    if running and progress.stage is not None and elapsed:
+    if running and progress.stage is not None and elapsed and began != resumed:
         speeds = [view.tokens([progress.step]) / elapsed]
     return {
         "running": running,
@@ -126,10 +129,11 @@ def _step_began(view: RunView, step: int) -> float | None:
 
 
 def _environments(view: RunView) -> Document:
-    ((total, active, original, retired),) = view.store.query(
-        "SELECT count(*), coalesce(sum(active), 0), coalesce(sum(original), 0), count(retired_step) FROM environments"
+    ((total, active, original, retired, admitted),) = view.store.query(
+        "SELECT count(*), coalesce(sum(active), 0), coalesce(sum(original), 0), count(retired_step), "
+        "count(candidate_id) FROM environments"
     )
-    return {"total": total, "active": active, "original": original, "retired": retired}
+    return {"total": total, "active": active, "original": original, "retired": retired, "admitted": admitted}
 
 
 def _step_document(step: Step) -> Document:

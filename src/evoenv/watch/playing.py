@@ -16,7 +16,7 @@ from evoenv.prompts.recompute import plain_value
 from evoenv.prompts.review import decoded
 from evoenv.records import Instance
 from evoenv.sandbox.host import EnvironmentWorker, Limits, Sandbox
-from evoenv.validation.wire import is_encoded
+from evoenv.sandbox.outcomes import is_encoded
 from evoenv.watch.documents import Document, seed_text
 
 BURST = 20
@@ -139,5 +139,15 @@ def reference_document(encoded: Any) -> Any:
     """Turn the wire form of a reference answer into plain JSON, under the rules by which programs are given values."""
     if not is_encoded(encoded):
         return "(too large or damaged to be shown)"
-    value = plain_value(decoded(encoded))
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    return _exact(plain_value(decoded(encoded)))
+
+
+def _exact(value: Any) -> Any:
+    """Write numbers that JSON or a browser would change as text: seeds are sent like that, too."""
+    if isinstance(value, list):
+        return [_exact(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _exact(item) for key, item in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return str(value) if type(value) is int and abs(value) > 2**53 else value

@@ -88,13 +88,11 @@ class Reader:
             if not query.text and order is None:
                 page = view.candidates(query, offset=offset, limit=limit)
                 return page_document(page.entries, page.total, offset)
-            # a search reads every source, an order every row: it holds until there are more candidates or decisions
-            key = (
-                "ids",
-                query,
-                order,
-                *view.store.query("SELECT (SELECT count(*) FROM candidates), (SELECT count(*) FROM decisions)")[0],
+            # a search reads every source, an order every row: it holds until something that they depend on is there
+            counts = ", ".join(
+                f"(SELECT count(*) FROM {table})" for table in ("candidates", "reports", "calibrations", "decisions")
             )
+            key = ("ids", query, order, view.store.last_step(), *view.store.query(f"SELECT {counts}")[0])
             ids = self._keep(kept, key, lambda: view.candidate_ids(query, order))
             return page_document(view.chosen(ids[offset : offset + limit]), len(ids), offset)
 

@@ -6,7 +6,7 @@ from evoenv.environment.answers import extract_answer, extract_source
 from evoenv.models.token_texts import Decoder
 from evoenv.runs.groups import GroupDetail, GroupQuery, GroupRow, Response, count_groups, read_group, read_group_rows
 from evoenv.runs.view import RunView
-from evoenv.watch.documents import Document, clip, messages_document, seed_text
+from evoenv.watch.documents import Document, browser_length, clip, messages_document, seed_text
 
 PIECES_AT_MOST = 20_000
 
@@ -64,7 +64,7 @@ def _response(detail: GroupDetail, response: Response, decoder: Decoder | None, 
     return {
         "index": response.index,
         "text": clip(text, whole=whole),
-        "part": [at, at + len(part)] if part and at >= 0 else None,
+        "part": [browser_length(text[:at]), browser_length(text[: at + len(part)])] if part and at >= 0 else None,
         "finish": response.finish_reason,
         "tokens": response.tokens,
         "version": response.version,

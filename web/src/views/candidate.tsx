@@ -164,11 +164,20 @@ export function Score({ score }: { score: number | null }) {
 function Reward({ parts, layer, reason }: { parts: RewardParts; layer: number | null; reason: string | null }) {
   const quality = parts.quality ?? 0;
   const most = Math.max(1, Math.abs(quality) + Math.abs(parts.diversity));
+  const product = parts.novelty === null ? 0 : (parts.gamma ?? 0) * parts.novelty;
+  const flat = Math.abs(product - parts.diversity) > 0.005;
   const width = (value: number) => ({ width: `${(100 * Math.abs(value)) / most / 2}%` });
   return (
     <div class="reward">
       <p class="formula">
-        R = Q<sub>val</sub> + γ·N = <b class="ink-green">{fixed(quality)}</b> + {parts.novelty === null ? "0" : `${fixed(parts.gamma)}·${fixed(parts.novelty)}`} = <b>{fixed(quality)}</b> {parts.diversity >= 0 ? "+" : ""}{" "}
+        {flat ? (
+          <>R, paid by the run's own rule: </>
+        ) : (
+          <>
+            R = Q<sub>val</sub> + γ·N = <b class="ink-green">{fixed(quality)}</b> + {parts.novelty === null ? "0" : `${fixed(parts.gamma)}·${fixed(parts.novelty)}`} ={" "}
+          </>
+        )}
+        <b>{fixed(quality)}</b> {parts.diversity >= 0 ? "+" : ""}{" "}
         <b class="ink-pink">{fixed(parts.diversity)}</b> = <strong>{signed(parts.reward)}</strong>
       </p>
       <div class="parts" role="img" aria-label={`quality ${fixed(quality)}, diversity ${fixed(parts.diversity)}`}>

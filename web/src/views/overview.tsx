@@ -158,8 +158,8 @@ function Tiles({ data, run }: { data: Overview; run: string }) {
       <Tile label="candidates" note={<a href={address("candidates", null, { run })}>see them all</a>}>
         {count(data.candidates)}
       </Tile>
-      <Tile label="admitted" note={data.candidates ? `${percent((data.environments.total - data.environments.original) / data.candidates, 1)} of the candidates` : ""}>
-        {count(data.environments.total - data.environments.original)}
+      <Tile label="admitted" note={data.candidates ? `${percent(data.environments.admitted / data.candidates, 1)} of the candidates` : ""}>
+        {count(data.environments.admitted)}
       </Tile>
       <Tile label="pool" note={`${plural(data.environments.original, "original")}, ${count(data.environments.retired)} retired`}>
         {count(data.environments.active)}
@@ -195,7 +195,7 @@ function SideBySide({ all }: { all: Overview[] }) {
                   {data.now.last} of {data.now.wanted}
                 </td>
                 <td class="right">{count(data.candidates)}</td>
-                <td class="right">{count(data.environments.total - data.environments.original)}</td>
+                <td class="right">{count(data.environments.admitted)}</td>
                 <td class="right">{count(data.environments.active)}</td>
                 <td class="right">{count(last(data, "pool/prototypes"))}</td>
                 <td class="right">{percent(last(data, "solver/score"), 1)}</td>

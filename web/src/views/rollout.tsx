@@ -26,7 +26,7 @@ export function RolloutView({ run, id }: { run: string; id: string }) {
           </>
         )}
         {plural(data.responses, "response")} of {data.wanted};{" "}
-        {data.silent === null ? "not all scored yet" : data.silent ? "all earned the same: it trains nothing" : "it trains"}
+        {data.silent === null ? "not all scored yet" : data.silent ? "all earned the same: no signal" : "their rewards differ: a signal"}
       </p>
       {error && <Problem error={error} />}
       <Facts

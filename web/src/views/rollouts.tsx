@@ -15,7 +15,7 @@ const COLUMNS: Column<Group>[] = [
   { key: "responses", label: "responses", width: "5.6rem", align: "right", cell: (row) => `${row.responses}/${row.wanted}`, wide: true },
   { key: "tokens", label: "tokens", width: "5rem", align: "right", cell: (row) => count(row.tokens), wide: true },
   { key: "reward", label: "mean", width: "2.7rem", align: "right", cell: (row) => fixed(row.reward) },
-  { key: "signal", label: "signal", width: "3.2rem", cell: (row) => (row.silent === null ? "–" : row.silent ? <span class="faint">silent</span> : <strong>trains</strong>) },
+  { key: "signal", label: "signal", width: "3.2rem", cell: (row) => (row.silent === null ? "–" : row.silent ? <span class="faint">silent</span> : <strong>differs</strong>) },
 ];
 
 export function RolloutsView({ run }: { run: string }) {

@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Sequence
 
-from evoenv.corpus.catalogue.families import COMPUTATIONS
+from evoenv.corpus.catalogue.families import COMPUTATIONS, HELD_OUT
 from evoenv.corpus.catalogue.parts import Part
 from evoenv.corpus.compose.author import Program
 from evoenv.corpus.compose.chains import run_chain
@@ -59,6 +59,7 @@ def ask_other_quantity(program: Program, rng: random.Random) -> tuple[str, str] 
     places = {slot: f"{{{key}}}" for slot, key in program.parts[0].params}
     order = list(range(len(steps)))
     rng.shuffle(order)
+    held_out = any(step.name in HELD_OUT for step in steps)
     for i in order:
         mine = COMPUTATIONS[steps[i].name]
         others = [
@@ -71,6 +72,8 @@ def ask_other_quantity(program: Program, rng: random.Random) -> tuple[str, str] 
         rng.shuffle(others)
         drawn = next((value for slot, value in steps[i].params if slot in mine.params and value.startswith("{")), None)
         for other in others[:12]:
+            if other.name in HELD_OUT and not held_out:
+                continue  # a train program's fault would show it
             if drawn and not other.params:
                 continue  # the drawn number would be left unexplained
             params = tuple((slot, places[slot]) for slot in other.draws)

@@ -28,8 +28,9 @@ from pathlib import Path
 from typing import Any
 
 from evoenv.environment.answers import extract_answer
+from evoenv.sandbox.guest import codec
 from evoenv.sandbox.host import Sandbox
-from evoenv.sandbox.outcomes import Ok, Outcome, checked_instance, score_of
+from evoenv.sandbox.outcomes import MAX_ANSWER_PARTS, Ok, Outcome, checked_instance, score_of
 from evoenv.sandbox.pool import Job, WorkerPool
 
 __all__ = ["Scorer", "close", "environments", "instance", "judge", "reference", "score", "score_many"]
@@ -73,6 +74,10 @@ class Scorer:
     def reference(self, environment_id: str, seed: int, difficulty: int) -> Any:
         """Return the reference answer as plain JSON. For graders: never show it to a solver."""
         return plain(self._instance(environment_id, seed, difficulty)[2])
+
+    def reference_value(self, environment_id: str, seed: int, difficulty: int) -> Any:
+        """Return the reference answer as the environment made it, tuples and sets as such."""
+        return codec.decode(self._instance(environment_id, seed, difficulty)[2])
 
     def score(self, environment_id: str, seed: int, difficulty: int, response: str) -> float:
         """Score a whole response, in [0, 1], by its last `<answer>…</answer>`, else its last `\\boxed{…}`."""
@@ -177,6 +182,9 @@ def plain(encoded: Any) -> Any:
     if isinstance(encoded, dict):
         if "~" not in encoded:
             return {key: plain(item) for key, item in encoded.items()}
+        if encoded["~"] == "range":
+            values = range(*encoded["v"])
+            return list(values) if len(values) <= MAX_ANSWER_PARTS else repr(values)
         if encoded["~"] in ("dict", "Counter", "OrderedDict", "defaultdict"):
             return {str(plain(key)): plain(item) for key, item in encoded["v"]}
         return plain(encoded["v"])
@@ -208,6 +216,10 @@ def instance(environment_id: str, seed: int, difficulty: int) -> dict[str, Any]:
 
 def reference(environment_id: str, seed: int, difficulty: int) -> Any:
     return _scorer().reference(environment_id, seed, difficulty)
+
+
+def reference_value(environment_id: str, seed: int, difficulty: int) -> Any:
+    return _scorer().reference_value(environment_id, seed, difficulty)
 
 
 def score(environment_id: str, seed: int, difficulty: int, response: str) -> float:

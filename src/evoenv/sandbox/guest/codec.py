@@ -17,6 +17,8 @@ from typing import Any
 
 MAX_DEPTH = 40
 MAX_NODES = 60_000
+MAX_PROMPT = 200_000
+"""Characters of a rendered prompt, which goes the same way."""
 MAX_INT_BITS = 13_000
 """About 3,900 decimal digits: below CPython's own limit for converting integers to text."""
 

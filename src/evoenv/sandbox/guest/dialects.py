@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from evoenv.sandbox.guest import codec, tracing
 
-MAX_PROMPT = 200_000
+MAX_PROMPT = codec.MAX_PROMPT
 METHODS = ("_generate", "_prompt_generate", "_process", "scorer")
 
 
@@ -161,10 +161,35 @@ class Adapter:
         """Return a function that returns an untouched copy of the task; marshal is ten times faster than deepcopy."""
         try:
             blob = marshal.dumps(task)
+            if not _is_plain(task):
+                raise ValueError("marshal would turn it into bytes")
         except ValueError:
             kept = copy.deepcopy(task)
             return lambda: copy.deepcopy(kept)
         return lambda: marshal.loads(blob)
+
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes)
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether marshal gives a value back as it was; of an array or a bytearray it keeps the bytes alone."""
+    seen: set[int] = set()
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        kind = type(part)
+        if kind in _PLAIN or id(part) in seen:
+            continue
+        if kind is dict:
+            stack += part.keys()
+            stack += part.values()
+        elif kind in (list, tuple, set, frozenset):
+            stack += part
+        else:
+            return False
+        seen.add(id(part))
+    return True
 
 
 class Functional(Adapter):

@@ -76,7 +76,7 @@ class EvoEnvDataset(ProceduralDataset):
 
     def answer(self, seed: int, level: int) -> str | None:
         """Return the reference as a text that scores 1; None if the environment keeps no full answer."""
-        value = scorer.reference(self.environment_id, seed, level)
+        value = scorer.reference_value(self.environment_id, seed, level)
         written: dict[str, Any] = {}
         for form in self.forms:
             try:
