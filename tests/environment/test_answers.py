@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evoenv.environment.answers import extract_answer
+from evoenv.environment.answers import extract_answer, extract_source
 from tests.effort import assert_linear
 
 CASES = {
@@ -148,3 +148,8 @@ def test_ten_megabytes_after_an_open_box_change_nothing(unit: str) -> None:
     text = unit * (10_000_000 // len(unit))
     assert extract_answer(r"\boxed{" + text + "</think><answer>5</answer>") == "5"
     extract_answer(r"\boxed{" + text)
+
+
+@pytest.mark.parametrize("line", ["```" + "=" * 200_000 + "`", "```" + " " * 200_000 + "`", " " * 200_000 + "```"])
+def test_time_is_linear_in_a_line_that_is_almost_a_fence(line: str) -> None:
+    assert_linear(extract_source, line)

@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from evoenv.cli import main
+from evoenv.environment.reasoning_gym import level_count
+from evoenv.environment.sets import EnvironmentEntry
 from evoenv.errors import MachineTooSlow, SandboxUnavailable
 from evoenv.records import Finding, Replay
 from evoenv.sandbox import launcher
 from evoenv.sandbox.host import Sandbox
 from evoenv.suite_audit import verdicts as judging
 from evoenv.suite_audit.page import page, summary
-from evoenv.suite_audit.suites import read_suite
+from evoenv.suite_audit.suites import _entry, read_suite
 from evoenv.suite_audit.verdicts import Verdict, audit, read_verdicts, replay_command
 
 ZOO = Path(__file__).parents[1] / "zoo"
@@ -157,3 +159,15 @@ def test_two_sets_of_one_name_are_refused_in_words(tmp_path: Path, capsys: pytes
     shutil.copy(ZOO / "sound" / "weekday.py", tmp_path / "suite" / "b" / "one.py")
     assert main(["audit", str(tmp_path / "suite"), "-o", str(tmp_path / "out")]) == 2
     assert "2 sets called 'one'" in capsys.readouterr().err
+
+
+def test_a_verdict_belongs_to_an_environment_with_its_controller() -> None:
+    keys = {
+        _entry(EnvironmentEntry("E", "class E: pass", controller=f"A = {number}"), None).key for number in (1, 2, 2)
+    }
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize("source", ["x = (", "LEVELS = {[]: 1}", "LEVELS = 5", ""])
+def test_a_source_that_names_no_levels_has_none(source: str) -> None:
+    assert level_count(source) is None

@@ -47,6 +47,7 @@ def test_a_reference_is_shown_as_programs_are_given_values() -> None:
     assert reference_document(codec.encode(value)) == {"(1, 2)": [1, 3], "a": [1, None, "range(0, 2)"]}
     assert reference_document(codec.encode(float("inf"))) == "inf"
     assert reference_document("text") == "text"
+    assert reference_document(codec.encode([2**63 + 1, 2**53, float("inf")])) == ["9223372036854775809", 2**53, "inf"]
 
 
 def test_a_reference_that_would_take_long_to_decode_is_not_shown() -> None:
