@@ -56,9 +56,13 @@ def estimate(config: Config, messages: Sequence[Message]) -> list[str]:
     parts += [f"{solving} responses{by}"] * bool(solving)
     mended = f"at most {repairs * longest:,} prompt tokens and {repairs * answers:,} answer tokens"
     mending = [f"Each candidate that fails is sent back up to {repairs} times: {mended}."] * bool(repairs)
+    proposing = (
+        f"Proposing: about {count * prompt:,} prompt tokens, and at most {answers:,} answer tokens each: "
+        f"{count * answers:,}."
+    )
     lines = [
         f"Nothing was asked. {count:,} candidates would be proposed; a prompt has about {prompt:,} tokens.",
-        f"Proposing: about {count * prompt:,} prompt tokens, at most {answers:,} tokens a reply: {count * answers:,}.",
+        proposing,
         *mending,
         f"Each candidate that reaches L5 adds {' and '.join(parts)}: at most {extra:,} tokens."
         if parts
@@ -83,6 +87,6 @@ def estimate(config: Config, messages: Sequence[Message]) -> list[str]:
     lines.append(
         f"The run would stop at {' or '.join(budgets)}."
         if budgets
-        else "No budget is set: see --token-budget, --money-budget and --minutes."
+        else f"No budget is set: see {'--token-budget, --money-budget and ' if config.model.base_url else ''}--minutes."
     )
     return lines

@@ -19,8 +19,7 @@ def nested(depth: int) -> Any:
 
 def test_lists_in_lists_are_changed_inside_as_far_as_a_few_levels() -> None:
     assert [1, [3, [3]]] in [variant.value for variant in variants([1, [2, [3]]])]
-    shallow, deep = (variants(nested(depth)) for depth in (5, 40))
-    assert {variant.kind for variant in deep} == {"repeated"} <= {variant.kind for variant in shallow}
+    assert len(variants(nested(40))) == len(variants(nested(5))) < 10
 
 
 def test_a_free_constant_stays_and_a_thousand_of_them_are_no_harm() -> None:
