@@ -28,7 +28,6 @@ from evoenv.runs.funnel import LAYERS, STATES, state_of
 from evoenv.store.packing import unpack_text
 from evoenv.store.store import EnvironmentRecord, Purpose, Store
 
-GAMMA = "novelty/gamma"
 ORDERS = {
     "oldest": "-c.step, -c.grp, -c.idx",
     "reward": "(SELECT reward FROM decisions WHERE candidate_id = c.id)",
@@ -313,14 +312,13 @@ def original_entry(record: EnvironmentRecord) -> Entry:
 
 def _entries(store: Store, condition: str, values: Sequence[Any]) -> Iterator[Entry]:
     rows = store.query(
-        "SELECT c.id, c.step, c.grp, c.idx, c.parents, r.layer, r.class_name, k.pass_rate, d.layer, d.q_val, d.reward, "
-        "d.reason, d.similarity_at_admission, n.similarity, n.novelty, n.batch_similarity, n.nearest, g.value, "
+        "SELECT c.id, c.step, c.grp, c.idx, c.parents, r.layer, r.class_name, k.pass_rate, d.q_val, d.reward, "
+        "d.reason, d.similarity_at_admission, n.similarity, n.novelty, n.batch_similarity, n.nearest, "
         "(SELECT json_group_array(json_array(f.position, f.code)) FROM finding_codes f WHERE f.candidate_id = c.id), "
         "a.value, e.id, e.name, e.active, e.admitted_step, e.retired_step, e.epochs, e.level, e.tags FROM candidates c "
         "LEFT JOIN reports r ON r.candidate_id = c.id LEFT JOIN calibrations k ON k.candidate_id = c.id "
         "LEFT JOIN asymmetries a ON a.candidate_id = c.id "
         "LEFT JOIN decisions d ON d.candidate_id = c.id LEFT JOIN novelties n ON n.candidate_id = c.id "
-        f"LEFT JOIN metrics g ON g.step = c.step AND g.name = '{GAMMA}' "
         "LEFT JOIN environments e ON e.id = c.environment_id AND e.candidate_id = c.id "
         f"WHERE {condition} ORDER BY c.step, c.grp, c.idx",
         values,
@@ -328,9 +326,9 @@ def _entries(store: Store, condition: str, values: Sequence[Any]) -> Iterator[En
     rule = reward_rule(store)
     for row in rows:
         candidate_id, step, group, index, parents, layer, class_name, pass_rate = row[:8]
-        q_val, reward, reason, similarity = row[9:13]
-        novelty = None if row[13] is None else Novelty(*row[13:17])
-        record = None if row[20] is None else _record(candidate_id, row[20:])
+        q_val, reward, reason, similarity = row[8:12]
+        novelty = None if row[12] is None else Novelty(*row[12:16])
+        record = None if row[18] is None else _record(candidate_id, row[18:])
         yield Entry(
             id=candidate_id,
             name=class_name or candidate_id,
@@ -339,10 +337,10 @@ def _entries(store: Store, condition: str, values: Sequence[Any]) -> Iterator[En
             environment_id=record.id if record else None,
             layer=layer,
             tags=record.tags if record else frozenset(),
-            codes=tuple(code for _, code in sorted(json.loads(row[18]))),
+            codes=tuple(code for _, code in sorted(json.loads(row[16]))),
             parents=tuple(json.loads(parents)),
             pass_rate=pass_rate,
-            asymmetry=row[19],
+            asymmetry=row[17],
             q_val=q_val,
             diversity=diversity_of(rule, q_val, reward),
             reward=reward,

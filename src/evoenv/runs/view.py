@@ -267,25 +267,24 @@ class RunView:
     def _step(self, number: int, finished: bool, fates: Fates) -> Step:
         metrics = self.store.metrics(number)
         rows = self.store.query(
-            "SELECT c.grp AS grp, c.idx AS idx, d.layer, d.q_val, d.reward, n.novelty FROM decisions d "
-            "JOIN candidates c ON c.id = d.candidate_id LEFT JOIN novelties n ON n.candidate_id = c.id "
-            "WHERE d.step = ? UNION ALL "
-            "SELECT q.grp, q.idx, NULL, NULL, d.reward, NULL FROM question_decisions d JOIN questions q "
+            "SELECT c.grp AS grp, c.idx AS idx, d.q_val, d.reward FROM decisions d "
+            "JOIN candidates c ON c.id = d.candidate_id WHERE d.step = ? UNION ALL "
+            "SELECT q.grp, q.idx, NULL, d.reward FROM question_decisions d JOIN questions q "
             "ON q.id = d.question_id WHERE d.step = ? ORDER BY grp, idx",
             [number, number],
         )
         groups: dict[int, list[float]] = {}
-        for group, _, _, _, reward, _ in rows:
+        for group, _, _, reward in rows:
             groups.setdefault(group, []).append(reward)
-        rule, judged = reward_rule(self.store), [row for row in rows if row[3] is not None]
+        rule, judged = reward_rule(self.store), [row for row in rows if row[2] is not None]
         return Step(
             number=number,
             finished=finished,
             fates=Counter() if fates.questions else fates.counts,
             metrics=metrics,
-            rewards=tuple(reward for *_, reward, _ in rows),
-            quality=mean(0.0 if rule == "without-quality" else q_val for _, _, _, q_val, _, _ in judged),
-            diversity=mean(diversity_of(rule, q_val, reward) or 0.0 for _, _, _, q_val, reward, _ in judged),
+            rewards=tuple(reward for *_, reward in rows),
+            quality=mean(0.0 if rule == "without-quality" else q_val for _, _, q_val, _ in judged),
+            diversity=mean(diversity_of(rule, q_val, reward) or 0.0 for _, _, q_val, reward in judged),
             generator_zero_variance=mean(float(has_zero_variance(rewards)) for rewards in groups.values()),
         )
 
