@@ -29,8 +29,9 @@ BYTES = {"float32": 4, "bfloat16": 2}
 LOGIT_CHUNK = 1 << 25
 """Logits that the local engine holds at once: `training.logprobs.LOGIT_CHUNK`."""
 ROWS = {"cpu": 128, "gpu": 256}
-"""Rows that the local engine decodes side by side; on a CPU as many as on a GPU if the model is small."""
-SMALL_WEIGHTS = 32_000_000
+"""Rows that the local engine decodes side by side."""
+SMALL_WEIGHTS, SMALL_ROWS = 32_000_000, 512
+"""Up to which size a model counts as small on a CPU, and the rows of one."""
 PREFILL_TOKENS = 4096
 RUNTIME = {"cpu": int(0.45 * GB), "gpu": int(0.6 * GB)}
 """Libraries and their workspaces; on a GPU the context of the driver."""
@@ -226,7 +227,7 @@ def _packed_bytes(shape: ModelShape, config: Config, *, lora: bool, learns: bool
 
 def rows_at_once(weights: int, device: DeviceKind) -> int:
     """Return how many rows the local engine decodes side by side: `engines.local.decode.rows_at_once`."""
-    return ROWS["gpu"] if weights <= SMALL_WEIGHTS else ROWS[device]
+    return SMALL_ROWS if device == "cpu" and weights <= SMALL_WEIGHTS else ROWS[device]
 
 
 def _local_sampling(shape: ModelShape, config: Config, size: int, max_rows: int) -> tuple[Part, ...]:

@@ -41,6 +41,7 @@ from evoenv.comparison.plan import (
     ComparisonPlan,
     all_families,
     continued,
+    evaluation_file,
     is_done,
     make_plan,
     run_directory,
@@ -186,6 +187,26 @@ def test_a_run_is_compared_at_the_common_steps_and_at_the_step_that_brought_it_t
     assert compared_at(some_plan("untrained"), "tokens", untrained) is None
 
 
+def test_a_run_whose_weights_are_gone_is_done_if_it_was_evaluated_at_the_common_tokens(tmp_path: Path) -> None:
+    plan = some_plan("fixed-all", steps=10)
+    run = plan.runs[0]
+    place = run_directory(tmp_path, run)
+    (place / "evaluations").mkdir(parents=True)
+    (place / "done.json").write_text('{"budget": [10, 0], "steps": 10, "tokens": 1000}')
+    (place / "series.csv").write_text("step,tokens\n" + "".join(f"{step},{100 * step}\n" for step in range(11)))
+    suites = len(plan.evaluation.suites)
+    for index in range(suites):
+        (place / evaluation_file(10, index)).write_text("{}")
+    assert is_done(tmp_path, plan, run)
+    assert is_done(tmp_path, with_equal_tokens(plan, 901), run)  # step 10 brought it there
+    assert not is_done(tmp_path, with_equal_tokens(plan, 900), run)  # step 9 did, and nobody looked
+    assert not is_done(tmp_path, with_equal_tokens(plan, 1001), run)  # it has to go on
+    (place / evaluation_file(10, suites - 1)).unlink()
+    assert not is_done(tmp_path, with_equal_tokens(plan, 901), run)
+    (place / "series.csv").write_text("something else")
+    assert not is_done(tmp_path, with_equal_tokens(plan, 901), run)
+
+
 def test_the_share_of_the_upper_bound_has_the_error_of_both() -> None:
     share, error = ratio([0.02, 0.04], [0.1, 0.1])
     assert (share, error) == (pytest.approx(0.3), pytest.approx(0.01 / 0.1))
@@ -307,7 +328,7 @@ def test_a_cheap_run_goes_on_to_the_common_tokens_and_an_expensive_one_is_measur
     tokens = round(1.4 * spent)  # more than four steps of `fixed` cost, less than four of `evoenv`
     plan = with_equal_tokens(plan, tokens)
     write_plan(place, plan)
-    assert not any(is_done(place, plan, run) for run in plan.runs)
+    assert [run.curriculum for run in plan.runs if is_done(place, plan, run)] == ["untrained"]  # it spends none
     for run in plan.runs:
         single.run_one(place, plan, run)
         assert is_done(place, plan, run)

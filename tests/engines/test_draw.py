@@ -51,6 +51,29 @@ def test_top_p_cuts_the_choice_but_not_the_logprob() -> None:
     assert {draw_one(QUARTERS, u, top_p=0.5)[0] for u in (0.0, 0.5, 0.99)} == {0}
 
 
+def test_nuclei_of_a_batch_are_those_of_its_rows_alone() -> None:
+    """A steep row is settled by its first 64 tokens, a flatter one by 1,024, the flattest is sorted whole."""
+    generator = torch.Generator().manual_seed(0)
+    scales = torch.tensor([6.0, 1.5, 0.3, 6.0, 0.3])
+    logits = torch.randn(5, 3000, generator=generator) * scales[:, None]
+    top_p = torch.tensor([0.9, 0.8, 0.95, 1.0, 0.5], dtype=torch.float64)
+    rows = torch.tensor([0, 0, 1, 2, 3, 4, 2, 1])
+    uniform = torch.rand(8, generator=generator, dtype=torch.float64)
+    tokens, _ = draw(logits, torch.ones(5, dtype=torch.float64), top_p, uniform, rows)
+    alone = [
+        draw_one(logits[row].tolist(), float(u), top_p=float(top_p[row])) for row, u in zip(rows, uniform, strict=True)
+    ]
+    assert tokens.tolist() == [token for token, _ in alone]
+    shares = logits.double().softmax(-1)
+    for row, u, token in zip(rows.tolist(), uniform.tolist(), tokens.tolist(), strict=True):
+        if top_p[row] == 1:
+            continue
+        ordered, order = shares[row].sort(descending=True)
+        kept = int((ordered.cumsum(0) < top_p[row]).sum()) + 1
+        place = int(torch.searchsorted(ordered[:kept].cumsum(0), u * float(ordered[:kept].sum()), right=True))
+        assert int(order[place]) == token
+
+
 def test_temperature_zero_is_greedy_with_the_logprob_of_temperature_one() -> None:
     got, logprob = draw_one([0.0, 3.0, 1.0], 0.999, temperature=0.0)
     assert got == 1

@@ -26,6 +26,7 @@ from evoenv.comparison.plan import (
     RunPlan,
     SuiteSettings,
     config_of,
+    evaluation_file,
     is_done,
     run_directory,
 )
@@ -165,10 +166,10 @@ def read_start(directory: Path, plan: ComparisonPlan) -> dict[str, Measured]:
 
 def read_step(directory: Path, plan: ComparisonPlan, run: RunPlan, step: int) -> dict[str, Measured] | None:
     """Read the evaluation of a run at one step, by column; None if some column is missing."""
-    folder = run_directory(directory, run) / "evaluations"
+    place = run_directory(directory, run)
     columns: dict[str, Measured] = {}
     for index, name in enumerate(plan.evaluation.suites):
-        kept = read_measured(folder / f"step-{step:05d}-suite{index}.json")
+        kept = read_measured(place / evaluation_file(step, index))
         if kept is None:
             return None
         columns[name] = kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 import os
 from collections.abc import Mapping, Sequence
@@ -381,8 +382,34 @@ def run_directory(directory: Path, run: RunPlan) -> Path:
 
 
 def is_done(directory: Path, plan: ComparisonPlan, run: RunPlan) -> bool:
-    """Say whether the run has reached the plan's budget and left its series."""
-    return _done_state(directory, run).get("budget") == plan.goal
+    """Say whether the run has reached the plan's budget and left its series.
+
+    A run that ended before a common number of tokens was named is done all the same if it was evaluated there: its
+    weights may be gone.
+    """
+    budget = _done_state(directory, run).get("budget")
+    if budget == plan.goal:
+        return True
+    return bool(plan.equal_tokens) and budget == plan.goal[:2] and _was_evaluated_at_tokens(directory, plan, run)
+
+
+def _was_evaluated_at_tokens(directory: Path, plan: ComparisonPlan, run: RunPlan) -> bool:
+    if not run.trains:
+        return True  # it spends none
+    place = run_directory(directory, run)
+    try:
+        with (place / SERIES).open(newline="", encoding="utf-8") as stream:
+            spent = [(int(row["step"]), int(row["tokens"])) for row in csv.DictReader(stream)]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    step = next((step for step, tokens in spent if tokens >= plan.equal_tokens), None)
+    suites = range(len(plan.evaluation.suites))
+    return step is not None and all((place / evaluation_file(step, index)).is_file() for index in suites)
+
+
+def evaluation_file(step: int, suite: int) -> str:
+    """Return where a run keeps the evaluation of a step on one of the plan's suites, inside its directory."""
+    return f"evaluations/step-{step:05d}-suite{suite}.json"
 
 
 def _done_state(directory: Path, run: RunPlan) -> dict[str, Any]:

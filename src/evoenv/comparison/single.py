@@ -26,6 +26,7 @@ from evoenv.comparison.plan import (
     ComparisonPlan,
     RunPlan,
     config_of,
+    evaluation_file,
     read_plan,
     run_directory,
     write_json,
@@ -151,8 +152,7 @@ class _Session:
             if name not in known:
                 found = self._start(index) if step == 0 else summary_of(self._evaluate(index))
                 # The file first: what the store vouches for is not evaluated again.
-                place = run_directory(self.directory, self.run) / "evaluations"
-                write_json(place / f"step-{step:05d}-suite{index}.json", found)
+                write_json(run_directory(self.directory, self.run) / evaluation_file(step, index), found)
                 self.store.record_evaluation(
                     step, name, found["accuracy"], found["low"], found["high"], found["problems"]
                 )

@@ -32,9 +32,11 @@ log = logging.getLogger(__name__)
 
 MAX_ROWS = 128
 """Rows of a large model that keep a CPU busy: a product with 128 rows does a tenth more a second than one with 64."""
+GPU_ROWS = 256
 SMALL_WEIGHTS = 32_000_000
 """Up to this size a model's calls cost a CPU more than its arithmetic, so that more rows cost little more."""
-MANY = 2
+SMALL_ROWS = 512
+"""Rows of such a model: a fifth more answers a second than with 256, and no fewer than with 1,024."""
 PREFILL_TOKENS = 4096
 """Padded tokens of one prefill: bounds its activations."""
 PADDING_SHARE = 0.125
@@ -92,7 +94,9 @@ class Decoder(Protocol):
 
 def rows_at_once(weights: int, *, on_cpu: bool) -> int:
     """Return how many rows are decoded side by side: a CPU is busy with 128 of a large model; a GPU is not."""
-    return MAX_ROWS if on_cpu and weights > SMALL_WEIGHTS else MANY * MAX_ROWS
+    if not on_cpu:
+        return GPU_ROWS
+    return MAX_ROWS if weights > SMALL_WEIGHTS else SMALL_ROWS
 
 
 def plan_units(drafts: Sequence[Sequence[Draft]], max_rows: int) -> deque[Unit]:

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 CHUNK = 256
-NUCLEUS_CANDIDATES = 1024
-"""Most probable tokens looked at first for top-p; a flatter distribution is sorted whole."""
+NUCLEUS_CANDIDATES = (64, 1024)
+"""Most probable tokens looked at for top-p, first and if they do not hold enough; a flatter row is sorted whole."""
 
 
 def draw(
@@ -41,9 +41,10 @@ def draw(
     total = edges[:, -1]  # and not sums.sum(): another order of addition may end beyond the last edge
 
     tokens = _pick(weight, sums, edges, uniform * total[rows], rows)
-    for number in torch.nonzero(((top_p < 1) & ~greedy)[rows]).flatten().tolist():
-        row = int(rows[number])
-        tokens[number] = _pick_from_nucleus(weight[row], float(total[row]), float(top_p[row]), float(uniform[number]))
+    cut = (top_p < 1) & ~greedy
+    if bool(cut.any()):
+        numbers = torch.nonzero(cut[rows]).flatten()
+        tokens[numbers] = _pick_from_nuclei(weight, top_p * total, uniform[numbers], rows[numbers])
     if bool(greedy.any()):
         tokens = torch.where(greedy[rows], scaled.argmax(-1)[rows], tokens)
     chosen = scaled[rows, tokens].double()
@@ -75,17 +76,32 @@ def _pick(weight: Tensor, sums: Tensor, edges: Tensor, target: Tensor, rows: Ten
     return chunk.squeeze(1) * CHUNK + first
 
 
-def _pick_from_nucleus(weight: Tensor, total: float, top_p: float, uniform: float) -> int:
-    """Pick a token of the smallest set of most probable tokens that holds at least `top_p` of the mass."""
-    mass = top_p * total
-    size = weight.shape[0]
-    count = min(NUCLEUS_CANDIDATES, size)
-    values, indices = weight.topk(count)
-    edges = values.double().cumsum(-1)
-    if float(edges[-1]) < mass and count < size:
-        values, indices = weight.sort(descending=True)
+def _pick_from_nuclei(weight: Tensor, mass: Tensor, uniform: Tensor, rows: Tensor) -> Tensor:
+    """Pick tokens of each row's nucleus, the smallest set of most probable tokens that holds at least `mass`.
+
+    What a row gives does not depend on the others: how many candidates are looked at is decided row by row.
+    """
+    size = weight.shape[1]
+    tokens = torch.empty_like(rows)
+    unique, places = torch.unique(rows, return_inverse=True)
+    waiting = torch.arange(len(unique), device=weight.device)
+    for count in (*(number for number in NUCLEUS_CANDIDATES if number < size), size):
+        values, indices = weight[unique[waiting]].topk(count)
         edges = values.double().cumsum(-1)
-    last = min(int((edges < mass).sum()), len(edges) - 1)
-    kept = edges[: last + 1]
-    position = int(torch.searchsorted(kept, uniform * kept[-1], right=True))
-    return int(indices[min(position, last)])
+        held = edges[:, -1] >= mass[unique[waiting]]
+        if count == size:
+            held = torch.ones_like(held)  # rounding may leave the last edge a little short of the mass
+        place_of = torch.full((len(unique),), -1, device=weight.device)
+        place_of[waiting[held]] = torch.arange(int(held.sum()), device=weight.device)
+        own = place_of[places]
+        draws = own >= 0
+        chosen = own[draws]
+        edges, indices = edges[held][chosen], indices[held][chosen]
+        last = (edges < mass[rows[draws]][:, None]).sum(-1, keepdim=True).clamp_(max=count - 1)
+        target = uniform[draws][:, None] * edges.gather(1, last)
+        position = torch.minimum(torch.searchsorted(edges, target, right=True), last)
+        tokens[draws] = indices.gather(1, position).squeeze(1)
+        waiting = waiting[~held]
+        if not len(waiting):
+            break
+    return tokens
