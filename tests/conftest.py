@@ -15,7 +15,7 @@ from hypothesis import settings
 # Tests run on all cores at once: threads inside them would only wait for one another. Set before PyTorch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-pytest_plugins = ["tests.tiny_models", "tests.written_runs"]
+pytest_plugins = ["tests.tiny_models", "tests.verdicts", "tests.written_runs"]
 
 settings.register_profile("thorough", deadline=None)
 settings.register_profile("inner-loop", deadline=None, max_examples=25)

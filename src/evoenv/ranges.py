@@ -26,17 +26,24 @@ RANGES: dict[str, Range] = {
     "novelty.mix": SHARE,
     "pool.original_floor": SHARE,
     "training.learning_rate": AMOUNT,
+    "endpoint.concurrency": COUNT,
+    "endpoint.timeout_seconds": AMOUNT,
+    "endpoint.retries": AMOUNT,
+    "generator.top_p": SHARE,
+    "solver.top_p": SHARE,
     **{f"{role}.{name}": COUNT for role in ("generator", "solver") for name in ("max_prompt_tokens", "max_tokens")},
     **{f"{role}.temperature": AMOUNT for role in ("generator", "solver", "review")},
 }
-ABOVE_ZERO = ("generator.top_p", "solver.top_p")
-"""Shares that must be more than nothing."""
+ABOVE_ZERO = frozenset({"generator.top_p", "solver.top_p", "endpoint.timeout_seconds"})
+"""Those that must be more than nothing."""
 
 
 def check_ranges(tree: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise ConfigError if a setting has a value that makes no sense."""
-    for key, (least, most) in {**RANGES, **dict.fromkeys(ABOVE_ZERO, SHARE)}.items():
+    """Raise ConfigError if a setting of these sections has a value that makes no sense."""
+    for key, (least, most) in RANGES.items():
         section, name = key.split(".")
+        if section not in tree:
+            continue
         value = tree[section][name]
         # not below infinity: infinitely many tokens or an infinite temperature cannot be asked for
         if not least <= value <= most or value == math.inf or (key in ABOVE_ZERO and value == 0):

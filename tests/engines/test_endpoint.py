@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from subjects import running_server
 
-from evoenv.config import EndpointConfig, ModelConfig
+from evoenv.config import EndpointConfig, ModelConfig, load_config
 from evoenv.engines.endpoint.chat_api import ChatApi
 from evoenv.engines.endpoint.policy import EndpointPolicy
 from evoenv.engines.endpoint.stream import BrokenStream, collect_stream, lines_of
@@ -263,10 +263,16 @@ def test_settings_that_cannot_work_are_refused_at_once(url: str, name: str) -> N
         EndpointPolicy(ModelConfig(name=name, base_url=url))
 
 
-@pytest.mark.parametrize("settings", [{"concurrency": 0}, {"timeout_seconds": 0.0}, {"retries": -1}])
-def test_limits_that_make_no_sense_are_refused_at_once(settings: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=r"endpoint\.concurrency is .* expected 1 or more, more than 0"):
-        connect("http://localhost:8000", **settings)
+@pytest.mark.parametrize(
+    ("setting", "value", "expected"),
+    [("concurrency", 0, "1 or more"), ("timeout_seconds", 0.0, "more than 0"), ("retries", -1, "0 or more")],
+)
+def test_limits_that_make_no_sense_are_refused_at_once(setting: str, value: float, expected: str) -> None:
+    refused = pytest.raises(ConfigError, match=rf"endpoint\.{setting} is {value}; expected {expected}")
+    with refused:
+        connect("http://localhost:8000", **{setting: value})
+    with refused:
+        load_config(overrides=[f"endpoint.{setting}={value}"])
 
 
 def test_a_key_that_is_none_is_refused_unseen_and_space_around_one_is_not_part_of_it(server: str) -> None:

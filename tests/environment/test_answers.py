@@ -144,8 +144,8 @@ def test_time_is_linear_in_hostile_text(unit: str, prefix: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_ten_megabytes_after_an_open_box_change_nothing(unit: str) -> None:
-    text = unit * (10_000_000 // len(unit))
+def test_two_megabytes_after_an_open_box_change_nothing(unit: str) -> None:
+    text = unit * (2_000_000 // len(unit))
     assert extract_answer(r"\boxed{" + text + "</think><answer>5</answer>") == "5"
     extract_answer(r"\boxed{" + text)
 

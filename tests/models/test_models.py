@@ -379,7 +379,7 @@ def test_the_tiny_tokenizer_keeps_any_text_and_splits_digits(tiny_directories: d
 # --------------------------------------------------------------------------- the real small model
 
 
-@pytest.mark.slow
+@pytest.mark.long  # it is fetched and dequantised first; `./run laptop` no longer needs it
 @pytest.mark.model
 def test_smollm2_is_whole_and_its_tokenizer_is_the_one_it_was_trained_with() -> None:
     path = resolve_model("SmolLM2-135M-Instruct")

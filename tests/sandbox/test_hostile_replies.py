@@ -162,7 +162,7 @@ def test_forged_frames_share_one_budget(raw: Sandbox, monkeypatch: pytest.Monkey
 
 def test_an_honest_result_of_too_many_values_is_an_error_of_its_own(raw: Sandbox) -> None:
     with raw.open("def many(count): return [0] * count") as worker:
-        small, large, after = worker.call("many", [10, VALUES + 10, 20])
+        small, large, after = worker.call("many", [10, VALUES + 10, 20], cpu_s=5.0)
         assert (small, after) == (Ok([0] * 10), Ok([0] * 20))
         assert isinstance(large, Failed)
         assert large.kind == "oversize"

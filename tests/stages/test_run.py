@@ -108,9 +108,11 @@ def test_a_schedule_is_made_for_the_steps_that_the_run_began_with(tmp_path, capl
     [
         ({"run": {"candidates": 100}}, "run.candidates is 100: it ends an `evoenv synth`"),
         ({"curriculum": {"name": "untrained"}, "run": {"tokens_at_least": 1}}, "would never get there"),
+        ({"solver": {"responses_per_prompt": 1}}, "solver.responses_per_prompt is 1: .* expected 2 or more"),
+        ({"generator": {"candidates_per_prompt": 1}}, "generator.candidates_per_prompt is 1: .* expected 2 or more"),
     ],
 )
-def test_what_would_not_end_as_it_says_is_not_trained(settings, said):
+def test_what_would_not_end_as_it_says_or_teach_nothing_is_not_trained(settings, said):
     with pytest.raises(ConfigError, match=said):
         check_trainable(configuration(**settings))
 

@@ -13,15 +13,18 @@ import threading
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
+import msgspec
+
 from evoenv.config import EndpointConfig, ModelConfig
 from evoenv.engines.endpoint.chat_api import FIRST_PAUSE_S, ChatApi, Completion, RequestRefused
 from evoenv.engines.endpoint.sampling import EndpointSampling
 from evoenv.engines.endpoint.spending import EndpointSpending
 from evoenv.engines.endpoint.traffic import EndpointTraffic
 from evoenv.engines.requests import check_requests
-from evoenv.errors import ConfigError, PolicyError
+from evoenv.errors import PolicyError
 from evoenv.objective import Batch
 from evoenv.ports import Policy, Traffic
+from evoenv.ranges import check_ranges
 from evoenv.records import Request, Sample
 
 log = logging.getLogger(__name__)
@@ -41,12 +44,7 @@ class EndpointPolicy(Policy):
     ) -> None:
         """Prepare the calls. `api_key` is by default the variable OPENAI_API_KEY; local servers need none."""
         self.config = endpoint or EndpointConfig()
-        if self.config.concurrency < 1 or self.config.timeout_seconds <= 0 or self.config.retries < 0:
-            raise ConfigError(
-                f"endpoint.concurrency is {self.config.concurrency}, endpoint.timeout_seconds "
-                f"{self.config.timeout_seconds:g} and endpoint.retries {self.config.retries}; expected 1 or more, more "
-                "than 0, and 0 or more"
-            )
+        check_ranges({"endpoint": msgspec.structs.asdict(self.config)})
 
         def open_api(base_url: str, name: str, key: str | None, key_name: str) -> ChatApi:
             return ChatApi(
