@@ -27,6 +27,7 @@ from transformers import DynamicCache
 from evoenv.engines.local.draft import Draft
 from evoenv.engines.local.draw import draw
 from evoenv.engines.local.kv import Cohort, CohortCache, decoding, join, joined_tokens
+from evoenv.engines.local.lean import LeanStep
 
 log = logging.getLogger(__name__)
 
@@ -113,12 +114,14 @@ def plan_units(drafts: Sequence[Sequence[Draft]], max_rows: int) -> deque[Unit]:
 class CohortDecoder:
     """Decodes drafts with a transformers model, in evaluation mode, as it is at the time of each step."""
 
-    def __init__(self, model: Any, *, budget: int, max_rows: int = MAX_ROWS) -> None:
+    def __init__(self, model: Any, *, budget: int, max_rows: int = MAX_ROWS, lean: LeanStep | None = None) -> None:
         self.model = model
         self.budget = budget
         self.max_rows = max_rows
         self.shares = True
         """Drafts with the same tokens so far are one row. False is for measuring what that saves."""
+        self.lean = lean
+        """The short way of a step, if this model has one."""
         self.stats = DecodeStats()
         self._finished = self._finished_tokens = 0
         self._config = model.config.get_text_config()
@@ -284,18 +287,19 @@ class CohortDecoder:
     def step(self, cohorts: Sequence[Cohort]) -> list[Draft]:
         """Sample one token for every live row; return the drafts that are finished."""
         members = [drafts for cohort in cohorts for drafts in cohort.members]
-        cache = CohortCache(cohorts)
-        with decoding(self._config, cache):
-            logits = self._forward(
-                input_ids=torch.tensor([[drafts[0].tokens[-1]] for drafts in members], device=self._device),
-                past_key_values=cache,
-                position_ids=torch.tensor(
-                    [[position] for cohort in cohorts for position in cohort.positions()], device=self._device
-                ),
-            )
+        ids = torch.tensor([drafts[0].tokens[-1] for drafts in members], device=self._device)
+        positions = torch.tensor([place for cohort in cohorts for place in cohort.positions()], device=self._device)
+        if self.lean is not None:
+            logits = self.lean(cohorts, ids, positions)
+        else:
+            cache = CohortCache(cohorts)
+            with decoding(self._config, cache):
+                logits = self._forward(input_ids=ids[:, None], past_key_values=cache, position_ids=positions[:, None])[
+                    :, -1
+                ]
         self.stats.steps += 1
         self.stats.decode_rows += len(members)
-        done, parts = draw_tokens(logits[:, -1], members, share=self.shares)
+        done, parts = draw_tokens(logits, members, share=self.shares)
         begin = 0
         for cohort in cohorts:
             own = parts[begin : begin + cohort.rows]
@@ -356,6 +360,8 @@ class CohortDecoding:
         return bool(self._pending or self._cohorts)
 
     def add(self, groups: Sequence[Sequence[Draft]]) -> None:
+        if not self.busy and self._decoder.lean is not None:
+            self._decoder.lean.refresh()  # the weights may have been trained since something was last decoded
         self._pending.extend(plan_units(groups, self._decoder.max_rows))
 
     def advance(self) -> list[Draft]:

@@ -16,7 +16,7 @@ from evoenv.engines.local.packed import pack_frozen
 from evoenv.engines.local.plain import PlainDecoder
 from evoenv.engines.local.prompts import EncodedPrompt, check_fits, encode_prompt
 from evoenv.engines.local.sampling import LocalSampling
-from evoenv.engines.local.selfcheck import supports_cohorts
+from evoenv.engines.local.selfcheck import checked_lean_step, supports_cohorts
 from evoenv.engines.requests import check_requests
 from evoenv.errors import PolicyError
 from evoenv.models.resolve import (
@@ -76,8 +76,12 @@ class LocalPolicy(Policy):
         self.rules = TextRules(tokenizer, end_token_ids(model, tokenizer) if end_ids is None else end_ids)
         self.weights = 0
         """Changes whenever the weights do: samples of two models must not be mixed."""
-        kind = CohortDecoder if supports_cohorts(self.model) else PlainDecoder
-        self.decoder: Decoder = kind(self.model, budget=batch_tokens, max_rows=max_rows)
+        self.decoder: Decoder
+        if supports_cohorts(self.model):
+            lean = checked_lean_step(self.model)
+            self.decoder = CohortDecoder(self.model, budget=batch_tokens, max_rows=max_rows, lean=lean)
+        else:
+            self.decoder = PlainDecoder(self.model, budget=batch_tokens, max_rows=max_rows)
         self.encode: Callable[[tuple[Message, ...]], EncodedPrompt] = lru_cache(maxsize=REMEMBERED_PROMPTS)(
             partial(encode_prompt, tokenizer)
         )

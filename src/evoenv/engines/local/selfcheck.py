@@ -1,4 +1,4 @@
-"""Does cohort decoding give the plain model's numbers on this very model? Asked once, before it is relied on.
+"""Does decoding by cohorts give the plain model's numbers on this very model? Asked once, before it is relied on.
 
 Architectures differ in ways that no list can keep up with (shared caches, attention sinks, position biases,
 recurrent states). A few tokens through both ways answer for the model at hand.
@@ -7,13 +7,16 @@ recurrent states). A few tokens through both ways answer for the model at hand.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 from transformers import DynamicCache
 
 from evoenv.engines.local.draft import Draft, TextRules
 from evoenv.engines.local.kv import Cohort, CohortCache, decoding
+from evoenv.engines.local.lean import LeanStep, lean_step
 from evoenv.records import Message, Request
 
 log = logging.getLogger(__name__)
@@ -23,6 +26,8 @@ _TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6}
 _PROMPTS = ((5, 11, 7, 3, 13, 9, 4), (6, 8, 10, 12, 14))
 _ANSWERS = ((7, 9, 5), (8, 4, 11), (10, 13, 6))
 _OWNERS = (0, 0, 1)
+Forward = Callable[[Cohort, Tensor, Tensor], Tensor]
+"""One token for each row of a cohort, with its position, to the logits of the next."""
 
 
 def supports_cohorts(model: Any) -> bool:
@@ -32,19 +37,44 @@ def supports_cohorts(model: Any) -> bool:
     if not layer_types <= _KNOWN_LAYERS:
         log.info("layers of type %s: using the plain decoder", ", ".join(sorted(layer_types - _KNOWN_LAYERS)))
         return False
+
+    def forward(cohort: Cohort, ids: Tensor, positions: Tensor) -> Tensor:
+        view = CohortCache([cohort])
+        with decoding(config, view):
+            inputs = {"input_ids": ids[:, None], "position_ids": positions[:, None]}
+            logits: Tensor = model(past_key_values=view, use_cache=True, **inputs).logits[:, -1]
+        if view.layers_attended != len(cohort.prefix):
+            raise NotImplementedError(
+                f"{view.layers_attended} of {len(cohort.prefix)} layers came through the interface"
+            )
+        return logits
+
+    return _agrees(model, forward, "cohort decoding", "the plain decoder")
+
+
+def checked_lean_step(model: Any) -> LeanStep | None:
+    """Return the short way of decoding if there is one for this model and it gives the model's numbers."""
+    step = lean_step(model)
+    if step is None:
+        return None
+    agrees = _agrees(model, lambda cohort, *inputs: step([cohort], *inputs), "lean decoding", "the model's own forward")
+    return step if agrees else None
+
+
+def _agrees(model: Any, forward: Forward, name: str, instead: str) -> bool:
     try:
-        difference = _difference(model, config)
-    except Exception as error:  # whatever an architecture trips over, the plain decoder is the answer
-        log.info("cohort decoding does not run on %s (%s): using the plain decoder", type(model).__name__, error)
+        difference = _difference(model, model.config.get_text_config(), forward)
+    except Exception as error:  # whatever an architecture trips over, there is a way that needs less of it
+        log.info("%s does not run on %s (%s): using %s", name, type(model).__name__, error, instead)
         return False
     allowed = _TOLERANCE.get(next(model.parameters()).dtype, 0.1)
     if not difference <= allowed:
-        log.info("cohort decoding is off by %.2g on %s: using the plain decoder", difference, type(model).__name__)
+        log.info("%s is off by %.2g on %s: using %s", name, difference, type(model).__name__, instead)
     return difference <= allowed
 
 
 @torch.inference_mode()
-def _difference(model: Any, config: Any) -> float:
+def _difference(model: Any, config: Any, forward: Forward) -> float:
     """Measure the greatest deviation of any logit, relative to the logits' own size."""
     device = next(model.parameters()).device
     vocabulary = int(config.vocab_size)
@@ -64,16 +94,8 @@ def _difference(model: Any, config: Any) -> float:
     cohort = Cohort(prefix, [len(prompt) for prompt in prompts], members, _OWNERS, capacity=len(answers[0]))
     worst = 0.0
     for step in range(len(answers[0])):
-        view = CohortCache([cohort])
-        with decoding(config, view):
-            logits = model(
-                input_ids=torch.tensor([[answer[step]] for answer in answers], device=device),
-                position_ids=torch.tensor(cohort.positions(), device=device)[:, None],
-                past_key_values=view,
-                use_cache=True,
-            ).logits[:, -1]
-        if view.layers_attended != len(prefix):
-            raise NotImplementedError(f"{view.layers_attended} of {len(prefix)} layers came through the interface")
+        ids = torch.tensor([answer[step] for answer in answers], device=device)
+        logits = forward(cohort, ids, torch.tensor(cohort.positions(), device=device))
         cohort.length += 1
         for row, owner in enumerate(_OWNERS):
             whole = torch.tensor([[*prompts[owner], *answers[row][: step + 1]]], device=device)
