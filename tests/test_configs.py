@@ -10,6 +10,7 @@ import pytest
 from evoenv.config import KNOWN_KEYS, Config, load_config
 from evoenv.errors import ConfigError
 from evoenv.presets import preset, preset_names
+from evoenv.ranges import ABOVE_ZERO, RANGES
 from evoenv.run import MAY_CHANGE, config_toml
 from evoenv.settings import config_help
 
@@ -77,6 +78,15 @@ def test_the_help_on_settings_is_a_file_that_loads_and_says_what_settings_mean()
 
 def test_what_a_resumed_run_may_change_are_settings() -> None:
     assert set(KNOWN_KEYS) >= MAY_CHANGE
+
+
+def test_what_has_a_range_are_settings() -> None:
+    assert set(KNOWN_KEYS) >= set(RANGES) >= ABOVE_ZERO
+
+
+def test_a_number_without_end_is_refused_as_such() -> None:
+    with pytest.raises(ConfigError, match=r"endpoint\.timeout_seconds is inf; expected a finite number, more than 0"):
+        load_config(overrides=["endpoint.timeout_seconds=inf"])
 
 
 @pytest.mark.parametrize(

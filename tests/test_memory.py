@@ -12,7 +12,7 @@ import pytest
 from evoenv import assembly, memory
 from evoenv.cli import main
 from evoenv.config import Config, load_config
-from evoenv.engines.local import decode
+from evoenv.engines.local import decode, lean
 from evoenv.errors import ConfigError
 from evoenv.memory import (
     GB,
@@ -149,7 +149,9 @@ def test_the_parts_of_a_full_update_in_float32_are_counted_by_hand() -> None:
     assert need.bytes_of("logits") == logits
     assert need.bytes_of("activations") == 2 * layer + ends + max(0, backward - logits)
     assert need.peak == sum(part.bytes for part in (*need.held, *need.training))
-    assert need.least == 24 * parameters - 4 * parameters + memory.RUNTIME["cpu"]
+    joined = 4 * (parameters - 32 * 8)  # copies to decode by, of all but the embedding at most
+    assert need.bytes_of("joined weights") == joined
+    assert need.least == 24 * parameters - 4 * parameters + joined + memory.RUNTIME["cpu"]
 
 
 def test_half_precision_has_masters_and_checkpointing_keeps_one_tensor_a_layer() -> None:
@@ -180,7 +182,7 @@ def test_a_policy_that_only_samples_needs_no_training_state() -> None:
     ):
         assert need.training == ()
         assert need.bytes_of("optimiser") == need.bytes_of("reference") == 0
-        assert need.least == 4 * 1448 + memory.RUNTIME["cpu"]
+        assert need.least == 4 * 1448 + 4 * (1448 - 32 * 8) + memory.RUNTIME["cpu"]
 
 
 def test_the_cache_is_bounded_by_its_budget_and_calibrations_have_a_prompt_each() -> None:
@@ -215,7 +217,7 @@ def test_what_the_engine_bounds_is_what_is_computed_with() -> None:
     assert memory.LOGIT_CHUNK == logprobs.LOGIT_CHUNK
     assert memory.PREFILL_TOKENS == decode.PREFILL_TOKENS
     assert memory.ROWS["cpu"] == decode.MAX_ROWS
-    for weights in (1, decode.SMALL_WEIGHTS, decode.SMALL_WEIGHTS + 1):
+    for weights in (1, lean.SMALL_WEIGHTS, lean.SMALL_WEIGHTS + 1):
         assert memory.rows_at_once(weights, "cpu") == decode.rows_at_once(weights, on_cpu=True)
         assert memory.rows_at_once(weights, "gpu") == decode.rows_at_once(weights, on_cpu=False)
 

@@ -199,6 +199,7 @@ def local_need(shape: ModelShape, config: Config, *, device: DeviceKind = "cpu",
             "packed weights",
             _packed_bytes(shape, config, lora=lora, learns=learns) if device == "cpu" and not half else 0,
         ),
+        Part("joined weights", _joined_bytes(shape, config, lora=lora) if device == "cpu" and not half else 0),
         Part("float32 masters", 4 * trainable if half and not lora else 0),
         Part("optimiser", 8 * trainable),
         Part("reference", shape.parameters * size if learns and training.kl > 0 and not lora else 0),
@@ -223,6 +224,13 @@ def _packed_bytes(shape: ModelShape, config: Config, *, lora: bool, learns: bool
     size = 2 if platform.machine() in HALF_PACKED else 4
     given_up = 0 if learns else 4 * (shape.parameters - shape.embedding_parameters)
     return max(0, size * packed - given_up)
+
+
+def _joined_bytes(shape: ModelShape, config: Config, *, lora: bool) -> int:
+    """Return what the copies of a small model's weights take by which it decodes (`engines.local.lean`), at most."""
+    if shape.parameters > SMALL_WEIGHTS or lora or config.model.packed:
+        return 0
+    return 4 * (shape.parameters - shape.embedding_parameters)
 
 
 def rows_at_once(weights: int, device: DeviceKind) -> int:

@@ -49,4 +49,5 @@ def check_ranges(tree: Mapping[str, Mapping[str, Any]]) -> None:
         if not least <= value <= most or value == math.inf or (key in ABOVE_ZERO and value == 0):
             upper = "" if most == math.inf else f" and at most {most:g}"
             lower = "more than 0" if key in ABOVE_ZERO else f"{least:g} or more"
+            lower = f"a finite number, {lower}" if value == math.inf else lower
             raise ConfigError(f"{key} is {value}; expected {lower}{upper}")

@@ -265,15 +265,11 @@ def check_trainable(config: Config) -> None:
             f"run.candidates is {config.run.candidates}: it ends an `evoenv synth`; a training ends after run.steps or "
             "run.tokens. Leave it out"
         )
-    for setting, size in (
-        ("generator.candidates_per_prompt", config.generator.candidates_per_prompt),
-        ("solver.responses_per_prompt", config.solver.responses_per_prompt),
-    ):
-        if size == 1:
-            raise ConfigError(
-                f"{setting} is 1: what a policy writes is judged against the rest of its group, so that one alone "
-                "teaches nothing; expected 2 or more"
-            )
+    if config.solver.responses_per_prompt == 1 and config.solver.prompts and config.curriculum.name != "untrained":
+        raise ConfigError(
+            "solver.responses_per_prompt is 1: a response is judged against the others of its group, so that one alone "
+            "teaches nothing; expected 2 or more"
+        )
     if config.run.steps < 1:
         raise ConfigError(f"run.steps is {config.run.steps}; expected 1 or more")
     check_curriculum(config)

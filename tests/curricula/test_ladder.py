@@ -203,8 +203,9 @@ def test_a_run_whose_weights_are_gone_is_done_if_it_was_evaluated_at_the_common_
     assert not is_done(tmp_path, with_equal_tokens(plan, 1001), run)  # it has to go on
     (place / evaluation_file(10, suites - 1)).unlink()
     assert not is_done(tmp_path, with_equal_tokens(plan, 901), run)
-    (place / "series.csv").write_text("something else")
-    assert not is_done(tmp_path, with_equal_tokens(plan, 901), run)
+    for damaged in ("something else", "step,tokens\n" + "\0" * 200_000):
+        (place / "series.csv").write_text(damaged)
+        assert not is_done(tmp_path, with_equal_tokens(plan, 901), run)
 
 
 def test_the_share_of_the_upper_bound_has_the_error_of_both() -> None:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 import torch
+from peft import LoraConfig, inject_adapter_in_model
 
 from evoenv.engines.local import lean, selfcheck
 from evoenv.engines.local.decode import CohortDecoder
+from evoenv.engines.local.lean import lean_step
 from evoenv.engines.local.packed import pack_frozen
 from evoenv.engines.local.policy import LocalPolicy
 from evoenv.engines.local.selfcheck import checked_lean_step
@@ -85,26 +87,33 @@ def test_changed_weights_are_seen(tiny_models: Tiny) -> None:
         before = now
 
 
-@pytest.mark.parametrize("change", ["bfloat16", "packed", "bias", "large", "another activation"])
+@pytest.mark.parametrize(
+    "change", ["bfloat16", "packed", "adapter", "bias", "quantised", "large", "another activation"]
+)
 def test_other_models_have_none(tiny_models: Tiny, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = copy.deepcopy(tiny_models["llama"][0])
-    assert checked_lean_step(model) is not None
+    assert lean_step(model) is not None
     match change:
         case "bfloat16":
             model = model.to(torch.bfloat16)
         case "packed":
-            assert pack_frozen(model, trained=False) > 0
+            assert pack_frozen(model.requires_grad_(False), trained=True) > 0
+        case "adapter":
+            inject_adapter_in_model(LoraConfig(r=2, target_modules=["o_proj"]), model)
         case "bias":
-            model.model.layers[1].mlp.up_proj.bias = torch.nn.Parameter(torch.ones(1))
+            model.model.layers[1].mlp.up_proj.bias = torch.nn.Parameter(torch.zeros(1))
+        case "quantised":
+            model.model.layers[1].mlp.up_proj = torch.nn.Identity()
         case "large":
-            monkeypatch.setattr(lean, "MOST_WEIGHTS", 10)
+            monkeypatch.setattr(lean, "SMALL_WEIGHTS", 10)
         case _:
             model.config.hidden_act = "gelu"
+    assert lean_step(model) is None
     assert checked_lean_step(model) is None
 
 
 def test_another_architecture_has_none(tiny_models: Tiny) -> None:
-    assert checked_lean_step(tiny_models["qwen3"][0]) is None
+    assert lean_step(tiny_models["qwen3"][0]) is None
 
 
 def test_one_that_gives_other_numbers_is_not_used(tiny_models: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +121,9 @@ def test_one_that_gives_other_numbers_is_not_used(tiny_models: Tiny, monkeypatch
     step = lean.LeanStep(model)
     monkeypatch.setattr(selfcheck, "lean_step", lambda _: step)
     assert checked_lean_step(model) is step
-    step._scaling *= 1.5
-    assert checked_lean_step(model) is None
+    for wrong in (1.5 * step._scaling, float("nan")):
+        with monkeypatch.context() as patch:
+            patch.setattr(step, "_scaling", wrong)
+            assert checked_lean_step(model) is None
     monkeypatch.setattr(step, "_size", 3)  # and one that does not run at all
     assert checked_lean_step(model) is None

@@ -20,7 +20,7 @@ from evoenv.stages.sampling import ask
 from evoenv.store.store import RequestRecord
 from tests.effort import HANG_S
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.usefixtures("validated_anew")]
 
 PROGRAM = Path(__file__).with_name("overlap_support.py")
 

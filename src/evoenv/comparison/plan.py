@@ -400,7 +400,7 @@ def _was_evaluated_at_tokens(directory: Path, plan: ComparisonPlan, run: RunPlan
     try:
         with (place / SERIES).open(newline="", encoding="utf-8") as stream:
             spent = [(int(row["step"]), int(row["tokens"])) for row in csv.DictReader(stream)]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, csv.Error):
         return False
     step = next((step for step, tokens in spent if tokens >= plan.equal_tokens), None)
     suites = range(len(plan.evaluation.suites))

@@ -27,17 +27,15 @@ from transformers import DynamicCache
 from evoenv.engines.local.draft import Draft
 from evoenv.engines.local.draw import draw
 from evoenv.engines.local.kv import Cohort, CohortCache, decoding, join, joined_tokens
-from evoenv.engines.local.lean import LeanStep
+from evoenv.engines.local.lean import SMALL_WEIGHTS, LeanStep
 
 log = logging.getLogger(__name__)
 
 MAX_ROWS = 128
 """Rows of a large model that keep a CPU busy: a product with 128 rows does a tenth more a second than one with 64."""
 GPU_ROWS = 256
-SMALL_WEIGHTS = 32_000_000
-"""Up to this size a model's calls cost a CPU more than its arithmetic, so that more rows cost little more."""
 SMALL_ROWS = 512
-"""Rows of such a model: a fifth more answers a second than with 256, and no fewer than with 1,024."""
+"""Rows of a small model, whose calls cost more than its arithmetic: a fifth more answers a second than with 256."""
 PREFILL_TOKENS = 4096
 """Padded tokens of one prefill: bounds its activations."""
 PADDING_SHARE = 0.125
@@ -94,7 +92,7 @@ class Decoder(Protocol):
 
 
 def rows_at_once(weights: int, *, on_cpu: bool) -> int:
-    """Return how many rows are decoded side by side: a CPU is busy with 128 of a large model; a GPU is not."""
+    """Return how many rows are decoded side by side: 128 of a large model keep a CPU busy, a small one wants more."""
     if not on_cpu:
         return GPU_ROWS
     return MAX_ROWS if weights > SMALL_WEIGHTS else SMALL_ROWS
@@ -112,7 +110,7 @@ def plan_units(drafts: Sequence[Sequence[Draft]], max_rows: int) -> deque[Unit]:
 
 
 class CohortDecoder:
-    """Decodes drafts with a transformers model, in evaluation mode, as it is at the time of each step."""
+    """Decodes drafts with a transformers model, in evaluation mode, as it is when drafts are added to an idle loop."""
 
     def __init__(self, model: Any, *, budget: int, max_rows: int = MAX_ROWS, lean: LeanStep | None = None) -> None:
         self.model = model

@@ -17,6 +17,8 @@ from torch import Tensor
 CHUNK = 256
 NUCLEUS_CANDIDATES = (64, 1024)
 """Most probable tokens looked at for top-p, first and if they do not hold enough; a flatter row is sorted whole."""
+SORTED_AT_ONCE = 1 << 20
+"""Weights of rows that are sorted whole, together."""
 
 
 def draw(
@@ -77,31 +79,39 @@ def _pick(weight: Tensor, sums: Tensor, edges: Tensor, target: Tensor, rows: Ten
 
 
 def _pick_from_nuclei(weight: Tensor, mass: Tensor, uniform: Tensor, rows: Tensor) -> Tensor:
-    """Pick tokens of each row's nucleus, the smallest set of most probable tokens that holds at least `mass`.
+    """Pick a token for each draw, from the nucleus of its row.
 
     What a row gives does not depend on the others: how many candidates are looked at is decided row by row.
     """
     size = weight.shape[1]
     tokens = torch.empty_like(rows)
-    unique, places = torch.unique(rows, return_inverse=True)
-    waiting = torch.arange(len(unique), device=weight.device)
+    waiting = torch.arange(len(rows), device=weight.device)
     for count in (*(number for number in NUCLEUS_CANDIDATES if number < size), size):
-        values, indices = weight[unique[waiting]].topk(count)
-        edges = values.double().cumsum(-1)
-        held = edges[:, -1] >= mass[unique[waiting]]
-        if count == size:
-            held = torch.ones_like(held)  # rounding may leave the last edge a little short of the mass
-        place_of = torch.full((len(unique),), -1, device=weight.device)
-        place_of[waiting[held]] = torch.arange(int(held.sum()), device=weight.device)
-        own = place_of[places]
-        draws = own >= 0
-        chosen = own[draws]
-        edges, indices = edges[held][chosen], indices[held][chosen]
-        last = (edges < mass[rows[draws]][:, None]).sum(-1, keepdim=True).clamp_(max=count - 1)
-        target = uniform[draws][:, None] * edges.gather(1, last)
-        position = torch.minimum(torch.searchsorted(edges, target, right=True), last)
-        tokens[draws] = indices.gather(1, position).squeeze(1)
-        waiting = waiting[~held]
+        # whole rows are sorted few at a time: that takes many times their own memory
+        room = len(waiting) if count < size else max(1, SORTED_AT_ONCE // size)
+        left = []
+        for draws in torch.split(waiting, room):
+            found, settled = _pick_from_the_first(count, weight, mass, uniform[draws], rows[draws])
+            tokens[draws[settled]] = found[settled]
+            left.append(draws[~settled])
+        waiting = torch.cat(left)
         if not len(waiting):
             break
     return tokens
+
+
+def _pick_from_the_first(
+    count: int, weight: Tensor, mass: Tensor, uniform: Tensor, rows: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Pick from the smallest set of most probable tokens that holds the row's `mass`, among its first `count`.
+
+    Return a token for each draw, and whether these first ones hold the mass; all of them do, but for rounding.
+    """
+    unique, places = torch.unique(rows, return_inverse=True)
+    values, indices = weight[unique].topk(count)
+    edges = values.double().cumsum(-1)
+    last = (edges < mass[unique][:, None]).sum(-1, keepdim=True).clamp_(max=count - 1)
+    settled = (edges[:, -1] >= mass[unique]) | (count == weight.shape[1])
+    target = uniform[:, None] * edges.gather(1, last)[places]
+    position = torch.minimum(torch.searchsorted(edges[places], target, right=True), last[places])
+    return indices[places].gather(1, position).squeeze(1), settled[places]

@@ -11,8 +11,8 @@ A row is one text, not one draft: drafts of a prompt that have drawn the same to
 computed once, and part where they draw different ones. Rows that finish leave at once (the last row takes their place),
 so nothing is computed for them. The model's own
 forward runs over the rows of all cohorts together; only attention and cache are ours, plugged into transformers'
-attention interface, which is what makes this work for any architecture that calls it. `decode` compares both ways
-on the model at hand before it relies on it.
+attention interface, which is what makes this work for any architecture that calls it (small Llamas have a shorter way,
+`lean`). `selfcheck` compares both ways on the model at hand before they are relied on.
 """
 
 from __future__ import annotations

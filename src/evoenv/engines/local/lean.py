@@ -8,7 +8,7 @@ it gives the same numbers on the model at hand.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -18,8 +18,8 @@ from transformers.models.llama.modeling_llama import LlamaForCausalLM
 
 from evoenv.engines.local.kv import Cohort
 
-MOST_WEIGHTS = 32_000_000
-"""In larger models arithmetic takes so much longer than calls that there is little to gain."""
+SMALL_WEIGHTS = 32_000_000
+"""Up to this size a model's calls cost a CPU more than its arithmetic."""
 
 
 def lean_step(model: Any) -> LeanStep | None:
@@ -27,15 +27,22 @@ def lean_step(model: Any) -> LeanStep | None:
     if type(model) is not LlamaForCausalLM or model.config.hidden_act != "silu":
         return None
     weights = list(model.parameters())
-    plain = all(weight.device.type == "cpu" and weight.dtype == torch.float32 for weight in weights)
-    small = sum(weight.numel() for weight in weights) <= MOST_WEIGHTS
-    return LeanStep(model) if plain and small and all(map(_is_plain, model.modules())) else None
+    on_cpu = all(weight.device.type == "cpu" and weight.dtype == torch.float32 for weight in weights)
+    small = sum(weight.numel() for weight in weights) <= SMALL_WEIGHTS
+    return LeanStep(model) if on_cpu and small and all(map(_is_plain, _products(model))) else None
 
 
-def _is_plain(module: nn.Module) -> bool:
-    """Return whether a linear layer is nothing but its product: no bias, no adapter, no packed weights."""
-    plain = type(module) is nn.Linear and getattr(module, "bias", None) is None and "forward" not in vars(module)
-    return plain or not isinstance(module, nn.Linear)
+def _products(model: Any) -> Iterator[Any]:
+    """Yield whatever multiplies in the model: seven modules of each layer, and the one that makes logits."""
+    for layer in model.model.layers:
+        yield from (getattr(layer.self_attn, f"{name}_proj") for name in "qkvo")
+        yield from (getattr(layer.mlp, f"{name}_proj") for name in ("gate", "up", "down"))
+    yield model.lm_head
+
+
+def _is_plain(module: Any) -> bool:
+    """Return whether a module is nothing but its product: no bias, no adapter, no packed or quantised weights."""
+    return type(module) is nn.Linear and getattr(module, "bias", None) is None and "forward" not in vars(module)
 
 
 class LeanStep:
@@ -51,6 +58,7 @@ class LeanStep:
     @torch.no_grad()
     def refresh(self) -> None:
         """Join the weights as they are now: those of queries, keys and values, and those of both gates."""
+        self._joined = []  # the old copies go before the new ones come
         self._joined = [
             (
                 torch.cat([getattr(layer.self_attn, f"{name}_proj").weight for name in "qkv"]),

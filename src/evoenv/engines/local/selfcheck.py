@@ -7,6 +7,7 @@ recurrent states). A few tokens through both ways answer for the model at hand.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -101,7 +102,8 @@ def _difference(model: Any, config: Any, forward: Forward) -> float:
             whole = torch.tensor([[*prompts[owner], *answers[row][: step + 1]]], device=device)
             expected = model(input_ids=whole, use_cache=False).logits[0, -1].float()
             scale = float(expected.abs().max()) + 1e-6
-            worst = max(worst, float((logits[row].float() - expected).abs().max()) / scale)
+            off = float((logits[row].float() - expected).abs().max()) / scale
+            worst = max(worst, off if math.isfinite(off) else math.inf)  # max() would pass over what is no number
     return worst
 
 
