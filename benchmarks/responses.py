@@ -3,8 +3,8 @@
     OMP_NUM_THREADS=1 python benchmarks/responses.py [--json] [--model nano]
 
 - sampling: tokens and solver responses per second, eight to a prompt as the loop samples them, and one to a prompt,
-  where reading prompts costs more than writing answers; with 64 rows, each response a row of its own, and as the engine
-  does it. The drafts of both are compared token by token.
+  where reading prompts costs more than writing answers; with 64 rows, each response a row of its own by the model's
+  own forward, and as the engine does it. The drafts of both are compared token by token.
 - training: responses per second of an update on those samples, in float32 and bfloat16 and at several sizes of a
   micro-batch; a third of the groups is silent, which costs nothing.
 
@@ -77,10 +77,13 @@ def sampling(
 ) -> tuple[dict[str, float], list[Sample]]:
     """Answer all requests with so many rows at work."""
     policy.decoder.max_rows, policy.decoder.shares = rows, shares
+    lean = policy.decoder.lean
+    policy.decoder.lean = lean if shares else None
     list(policy.sample(requests[: ROWS // requests[0].count]))  # warm
     watch = Watch()
     samples = list(policy.sample(requests))
     rates = watch.rates(len(samples), sum(sample.tokens for sample in samples))
+    policy.decoder.lean = lean
     return {"rows": rows, "threads": torch.get_num_threads(), "per_prompt": requests[0].count, **rates}, samples
 
 
