@@ -16,7 +16,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -26,13 +25,12 @@ HERE = Path(__file__).parents[1]
 
 def measure() -> dict[str, float]:
     """Sample and train twice with whatever package is on the path; return the second round's CPU seconds."""
-    from responses import Watch, solver_requests
+    from responses import Watch, groups_of, solver_requests
 
     from evoenv.config import load_config
     from evoenv.engines.local.policy import LocalPolicy
     from evoenv.objective import build_batch
     from evoenv.presets import preset
-    from evoenv.records import Group, Sample
 
     config = load_config(preset("nano"), overrides=["training.kl=0"])
     requests = solver_requests(config, 8)
@@ -43,15 +41,9 @@ def measure() -> dict[str, float]:
             watch = Watch()
             samples = list(policy.sample(requests))
             seconds["sample"] = watch.rates(len(samples), 0)["cpu_seconds"]
-            by_request: defaultdict[str, list[Sample]] = defaultdict(list)
-            for sample in samples:
-                by_request[sample.request_id].append(sample)
-            groups = [
-                Group(name, "solver", tuple(own), tuple(float(index % 2 and number % 3 > 0) for index in range(8)))
-                for number, (name, own) in enumerate(by_request.items())
-            ]
+            batch = build_batch(groups_of(samples), config.training)
             watch = Watch()
-            policy.update(build_batch(groups, config.training))
+            policy.update(batch)
             seconds["train"] = watch.rates(len(samples), 0)["cpu_seconds"]
         policy.close()
     return {**seconds, "responses": len(samples), "tokens": sum(sample.tokens for sample in samples)}

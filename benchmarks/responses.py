@@ -94,15 +94,20 @@ def same_drafts(one: Sequence[Sample], other: Sequence[Sample]) -> float:
     return sum(a is not None and b is not None and a.token_ids == b.token_ids for a, b in pairs) / len(pairs)
 
 
-def training(config: Config, samples: Sequence[Sample], dtype: str, tokens: int) -> dict[str, Any]:
-    """One update on the samples, a third of whose groups has no signal."""
+def groups_of(samples: Sequence[Sample]) -> list[Group]:
+    """Give every other response of a group a reward; in each third group none, which is silent then."""
     by_request: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         by_request[sample.request_id].append(sample)
-    groups = [
+    return [
         Group(name, "solver", tuple(own), tuple(float(index % 2 and number % 3 > 0) for index in range(len(own))))
         for number, (name, own) in enumerate(by_request.items())
     ]
+
+
+def training(config: Config, samples: Sequence[Sample], dtype: str, tokens: int) -> dict[str, Any]:
+    """One update on the samples, a third of whose groups has no signal."""
+    groups = groups_of(samples)
     model = msgspec.structs.replace(config.model, dtype=dtype)
     settings = msgspec.structs.replace(config.training, micro_batch_tokens=tokens)
     with tempfile.TemporaryDirectory() as checkpoints:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear, rms_norm, silu
 from transformers.models.llama.modeling_llama import LlamaForCausalLM
 
-from evoenv.engines.local.kv import Cohort
+from evoenv.engines.local.kv import Cohort, CohortCache
 
 SMALL_WEIGHTS = 32_000_000
 """Up to this size a model's calls cost a CPU more than its arithmetic."""
@@ -70,7 +70,7 @@ class LeanStep:
     def __call__(self, cohorts: Sequence[Cohort], ids: Tensor, positions: Tensor) -> Tensor:
         """Append the keys and values of one token for each row to the cohorts; return the logits of the next."""
         model, rows, turning = self._model.model, len(ids), self._heads + self._key_heads
-        hidden = model.embed_tokens(ids)
+        cache, hidden = CohortCache(cohorts), model.embed_tokens(ids)
         cos, sin = model.rotary_emb(hidden[:, None], position_ids=positions[:, None])
         half = self._size // 2
         before, behind = -sin[..., :half], sin[..., half:]
@@ -81,23 +81,12 @@ class LeanStep:
             turned = plain * cos
             turned[..., :half].addcmul_(plain[..., half:], before)
             turned[..., half:].addcmul_(plain[..., :half], behind)
-            seen = self._attend(cohorts, number, turned, states[:, turning:])
-            hidden = torch.addmm(hidden, seen, layer.self_attn.o_proj.weight.t())
+            cache.update(turned[:, self._heads :, None], states[:, turning:, None], number)
+            seen = cache.attend(turned[:, : self._heads, None], self._key_heads, self._scaling, None, None)
+            hidden = torch.addmm(hidden, seen.reshape(rows, -1), layer.self_attn.o_proj.weight.t())
             gate, up = linear(_normed(layer.post_attention_layernorm, hidden), gates).chunk(2, dim=-1)
             hidden = torch.addmm(hidden, silu(gate).mul_(up), layer.mlp.down_proj.weight.t())
         return linear(_normed(model.norm, hidden), self._model.lm_head.weight)
-
-    def _attend(self, cohorts: Sequence[Cohort], layer: int, turned: Tensor, values: Tensor) -> Tensor:
-        rows = len(turned)
-        queries = turned[:, : self._heads].reshape(rows, self._key_heads, -1, self._size)
-        keys = turned[:, self._heads :]
-        outputs, begin = [], 0
-        for cohort in cohorts:
-            own = slice(begin, begin + cohort.rows)
-            begin += cohort.rows
-            cohort.append(layer, keys[own, :, None], values[own, :, None])
-            outputs.append(cohort.attend(layer, queries[own], self._scaling, None, None))
-        return (outputs[0] if len(outputs) == 1 else torch.cat(outputs)).reshape(rows, -1)
 
 
 def _normed(norm: Any, hidden: Tensor) -> Tensor:
