@@ -1,6 +1,6 @@
 """The analysis of a headroom ladder: every number, CSV and figure of its page, from the files of the runs alone.
 
-    python docs/experiments/ladder.py LADDER [-o DIR] [--equal-terms FILE.json]
+    python docs/experiments/ladder.py LADDER [-o DIR] [--equal-terms FILE.json] [--page TEMPLATE.md]
 
 LADDER is the directory of `evoenv compare --ladder`. Into DIR (LADDER/analysis) go
 
@@ -11,8 +11,11 @@ LADDER is the directory of `evoenv compare --ladder`. Into DIR (LADDER/analysis)
     generator.csv            the generator on equal terms, from the JSON of benchmarks/equal_terms.py
     *.png                    a figure of each
 
-and the numbers for a text are printed. ± is one standard error over seeds, or of a share over all seeds together;
-`gain ±` in reached.csv is half of Student's 95% interval.
+and the numbers for a text are printed, each behind its name. With --page the names in double braces of TEMPLATE.md
+(`{{evoenv.responses.gain}}`) become these numbers, in README.md beside it: so no number of a page is copied by hand.
+
+Gains and differences are in points. `error` is one standard error, over seeds or of a share over all seeds together;
+`half` is half of Student's 95% interval over seeds.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -27,26 +31,23 @@ from statistics import mean, stdev
 from typing import Any
 
 from evoenv.comparison.figures import consistency, figures_of, training_and_held_out
+from evoenv.comparison.ladder_differences import differences_table
 from evoenv.comparison.ladder_figures import gain_figure, reached_figure
 from evoenv.comparison.ladder_results import LadderResults, read_ladder
-from evoenv.comparison.ladder_table import average_gain, to_markdown
-from evoenv.comparison.plan import ComparisonPlan, read_plan
+from evoenv.comparison.ladder_table import BASES, average_gain, reached_words, summary
+from evoenv.comparison.plan import UPPER_BOUND, ComparisonPlan, read_plan
 from evoenv.comparison.series import ComparedRun
-from evoenv.comparison.table import AVERAGE
+from evoenv.comparison.table import AVERAGE, Mean
 from evoenv.durable import write_bytes
 from evoenv.errors import EvoEnvError, InputError
 from evoenv.report.charts import Bar, Bars, Figure
 from evoenv.report.png import paint
 
-CURVES = ("train_score", "train_right", "zero_variance", "pool", "prototypes", "gamma")
-WORDS = {
-    "train_score": "training score",
-    "train_right": "right answers in training",
-    "zero_variance": "groups without signal",
-    "pool": "active environments",
-    "prototypes": "tag prototypes",
-    "gamma": "weight of novelty γ",
-}
+CURVES = {
+    "train_score": (100, 0), "train_right": (100, 0), "zero_variance": (100, 0), "pool": (1, 0), "prototypes": (1, 0),
+    "gamma": (1, 1),
+}  # fmt: skip
+"""Columns of the series, each with its factor and its digits in a text: shares are said in percent."""
 VERDICTS = ("consistent", "inconsistent", "unread")
 
 
@@ -55,13 +56,13 @@ def write_csv(path: Path, rows: Iterable[Sequence[Any]]) -> None:
         csv.writer(stream, lineterminator="\n").writerows(rows)
 
 
-def plus_minus(values: Sequence[float], digits: int = 3) -> str:
-    error = f" ± {stdev(values) / len(values) ** 0.5:.{digits}f}" if len(values) > 1 else ""
-    return f"{mean(values):.{digits}f}{error}"
+Facts = dict[str, str]
+"""What a text may say, each under its name."""
+TERMS = r"\{\{([^{}]+)\}\}"
 
 
-def curves(results: LadderResults, output: Path) -> None:
-    """Write one row per run and step, and print what each column was at first and at last."""
+def curves(results: LadderResults, output: Path) -> Facts:
+    """Write one row per run and step; return what each column was in the first and in the last third."""
     rows: list[list[Any]] = [["curriculum", "seed", "step", "responses", "tokens", *CURVES, "gain"]]
     for run in results.runs:
         readings = results.points.get((run.curriculum, run.seed), ())
@@ -74,16 +75,19 @@ def curves(results: LadderResults, output: Path) -> None:
             head = [run.curriculum, run.seed, row["step"], responses, row["tokens"]]
             rows.append([*head, *figures, "" if gain is None else f"{gain:.6g}"])
     write_csv(output / "curves.csv", rows)
+    facts: Facts = {}
     for name, own in by_curriculum(results.runs).items():
-        for column in CURVES:
+        for column, (scale, digits) in CURVES.items():
             ends = [ends_of(run, column) for run in own if run.column(column)]
             if ends:
-                first, last = ([end[side] for end in ends] for side in (0, 1))
-                change = [after - before for before, after in ends]
-                print(
-                    f"{name}: {WORDS[column]}, first and last third: {mean(first):.3f} {mean(last):.3f}, "
-                    f"change {plus_minus(change)}"
-                )
+                first, last = ([scale * end[side] for end in ends] for side in (0, 1))
+                change = [after - before for before, after in zip(first, last, strict=True)]
+                where = f"{name}.{column}"
+                facts |= {f"{where}.first": f"{mean(first):.{digits}f}", f"{where}.last": f"{mean(last):.{digits}f}"}
+                facts[f"{where}.change"] = f"{mean(change):+.{digits}f}"
+                if len(change) > 1:
+                    facts[f"{where}.change.error"] = f"{stdev(change) / len(change) ** 0.5:.{digits}f}"
+    return facts
 
 
 def by_curriculum(runs: Iterable[ComparedRun]) -> dict[str, list[ComparedRun]]:
@@ -100,20 +104,13 @@ def ends_of(run: ComparedRun, column: str) -> tuple[float, float]:
     return mean(values[:size]), mean(values[-size:])
 
 
-def reached(results: LadderResults, output: Path) -> None:
-    """Write and print what was gained, at equal responses and at equal tokens."""
+def reached(plan: ComparisonPlan, results: LadderResults, output: Path) -> Facts:
+    """Write and return what was gained, at equal responses and at equal tokens."""
     heads = [
-        "basis",
-        "curriculum",
-        "responses",
-        "tokens",
-        "gain",
-        "gain ±",
-        "share",
-        "share error",
-        "per 1000 responses",
-    ]
+        "basis", "curriculum", "responses", "tokens", "gain", "gain ±", "share", "share error", "per 1000 responses",
+    ]  # fmt: skip
     rows: list[list[Any]] = [heads]
+    facts: Facts = {}
     for rung in results.rungs:
         gain, per = rung.gain[AVERAGE], rung.per_thousand
         share, error = rung.reached or ("", "")
@@ -122,14 +119,51 @@ def reached(results: LadderResults, output: Path) -> None:
             "" if gain.half is None else f"{gain.half:.6g}", share, "" if error is None else error,
             "" if per is None else f"{per.mean:.6g}",
         ])  # fmt: skip
-        shown = "" if rung.reached is None else f", {100 * rung.reached[0]:.0f}% of the upper bound's gain"
-        print(f"{rung.curriculum}, equal {rung.basis}: gain {100 * gain.mean:+.2f} points{shown}")
+        where = f"{rung.curriculum}.{rung.basis}"
+        facts[f"{where}.seeds"] = str(rung.steps.n)
+        for name in ("steps", "responses", "tokens"):
+            facts[f"{where}.{name}"] = f"{getattr(rung, name).mean:,.0f}"
+        for kind, columns in (("gain", rung.gain), ("pass8", rung.pass_gain)):
+            facts |= means(f"{where}.{kind}", columns[AVERAGE])
+            for suite in suites_of(plan):
+                own = [columns[asked.name] for asked in plan.evaluation.plans.suites if asked.suite == suite]
+                facts[f"{where}.{suite}.{kind}"] = points(mean(item.mean for item in own))
+        if rung.reached is not None:
+            facts[f"{where}.share"] = reached_words(rung.reached)
+        if per is not None:
+            facts[f"{where}.per_thousand"] = f"{100 * per.mean:+.2f}"
     write_csv(output / "reached.csv", rows)
+    return facts
 
 
-def consistency_counts(results: LadderResults, output: Path) -> None:
-    """Write and print how many environments ask for what they compute; a review by recomputation has its own row."""
+def over_the_originals(results: LadderResults) -> Facts:
+    """Return what each curriculum has over `fixed`."""
+    facts: Facts = {}
+    for item in results.differences:
+        for name, gain in {"": item.average, **{f"{suite}.": gain for suite, gain in item.by_suite.items()}}.items():
+            where = f"{item.curriculum}.{item.basis}.{name}over_fixed"
+            facts |= {where: points(gain.gain), f"{where}.error": f"{100 * gain.error:.1f}"}
+        facts[f"{item.curriculum}.{item.basis}.over_fixed.words"] = item.words
+    return facts
+
+
+def suites_of(plan: ComparisonPlan) -> list[str]:
+    return list(dict.fromkeys(asked.suite for asked in plan.evaluation.plans.suites))
+
+
+def points(value: float) -> str:
+    return f"{100 * value:+.1f}"
+
+
+def means(where: str, value: Mean) -> Facts:
+    half = {} if value.half is None else {f"{where}.half": f"{100 * value.half:.1f}"}
+    return {where: points(value.mean), **half}
+
+
+def consistency_counts(results: LadderResults, output: Path) -> Facts:
+    """Write and return how many environments ask for what they compute; a review by recomputation has its own row."""
     rows: list[list[Any]] = [["curriculum", "of", *VERDICTS, "share of readable", "error"]]
+    facts: Facts = {}
     for name, own in by_curriculum(results.runs).items():
         for group in ("l5", "admitted"):
             counts = [
@@ -141,17 +175,20 @@ def consistency_counts(results: LadderResults, output: Path) -> None:
                 share = counts[0] / readable
                 error = (share * (1 - share) / readable) ** 0.5
                 rows.append([name, group, *counts, f"{share:.6g}", f"{error:.6g}"])
-                print(f"{name}: {counts[0]} of {readable} readable {group} are consistent: {share:.3f} ± {error:.3f}")
+                where = f"{name}.{group}"
+                facts |= {f"{where}.consistent": f"{counts[0]:,}", f"{where}.readable": f"{readable:,}"}
+                facts |= {f"{where}.share": f"{100 * share:.1f}", f"{where}.share.error": f"{100 * error:.1f}"}
     write_csv(output / "consistency.csv", rows)
+    return facts
 
 
-def generator(path: Path | None, directory: Path, output: Path) -> Figure | None:
-    """Write and print the generator on equal terms; say how it is measured if it was not."""
+def generator(path: Path | None, directory: Path, output: Path) -> tuple[Facts, list[Figure]]:
+    """Write and return the generator on equal terms; say how it is measured if it was not."""
     if path is None:
         runs = directory / "runs"
         command = f"python benchmarks/equal_terms.py {runs}/evoenv-seed* --json equal_terms.json"
-        print(f"the generator on equal terms was not measured: {command}")
-        return None
+        print(f"the generator on equal terms was not measured: {command}", file=sys.stderr)
+        return {}, []
     try:
         policies: list[Mapping[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
         rows = [
@@ -167,15 +204,59 @@ def generator(path: Path | None, directory: Path, output: Path) -> Figure | None
     write_csv(
         output / "generator.csv", [["policy", "candidates", "at L5", "reward", "error", "gain", "gain error"], *rows]
     )
-    for policy, count, top, reward, error, *_ in rows:
-        print(f"{policy}: reward {reward:.2f} ± {error:.2f} on equal terms, {top:.0%} of {count} candidates at L5")
+    facts: Facts = {}
+    for policy, count, top, *amounts in rows:
+        facts |= {f"generator.{policy}.candidates": f"{count:,}", f"generator.{policy}.l5": f"{100 * top:.0f}"}
+        for name, amount in zip(("reward", "reward.error", "gain", "gain.error"), amounts, strict=True):
+            if amount != "":
+                facts[f"generator.{policy}.{name}"] = f"{amount:.2f}"
     bars = [Bar(str(row[0]), max(0.0, row[3]), "blue", f"{row[3]:.2f} ± {row[4]:.2f}") for row in rows]
-    return Figure("generator_on_equal_terms", "", "", "Generator reward on equal terms", [Bars(bars)])
+    return facts, [Figure("generator_on_equal_terms", "", "", "Generator reward on equal terms", [Bars(bars)])]
+
+
+def tables(plan: ComparisonPlan, results: LadderResults) -> Facts:
+    """Return the tables as a page shows them, and the verdict on the upper bound."""
+    facts = {
+        f"table.{basis}": "\n".join(summary([rung for rung in results.rungs if rung.basis == basis])) for basis in BASES
+    }
+    facts["table.over_fixed"] = "\n".join(differences_table(results.differences))
+    facts["verdict"] = "no verdict on the upper bound yet" if results.verdict is None else results.verdict.words
+    facts["missing"] = (
+        ", ".join(
+            f"{run.curriculum} (seed {run.seed})"
+            for run in plan.runs
+            if (run.curriculum, run.seed) not in {(own.curriculum, own.seed) for own in results.runs}
+        )
+        or "none"
+    )
+    return facts
+
+
+def fill(template: str, facts: Facts, source: Path) -> str:
+    """Put the facts into a page; a name that stands for nothing is refused."""
+    unknown = sorted({name for name in re.findall(TERMS, template) if name not in facts})
+    if unknown:
+        raise InputError(
+            f"{source} asks for {', '.join(unknown)}, which this ladder does not have; see what is printed"
+        )
+    return re.sub(TERMS, lambda match: facts[match.group(1)], template)
+
+
+def write_page(template: Path, facts: Facts) -> None:
+    try:
+        text = template.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot read {template}: {error.strerror}") from error
+    head = f"<!-- made from {template.name} by docs/experiments/ladder.py: change that file, not this one -->\n"
+    write_bytes(template.with_name("README.md"), (head + fill(text, facts, template)).encode())
 
 
 def figures(plan: ComparisonPlan, results: LadderResults) -> list[Figure]:
     """Choose the figures of the analysis."""
     standard = {figure.key: figure for figure in figures_of(plan, results.runs)}
+    # The upper bound has a hundred times as many environments as the others, which would lie on the axis beside it.
+    small = [run for run in results.runs if run.curriculum != UPPER_BOUND]
+    standard |= {figure.key: figure for figure in figures_of(plan, small) if figure.key == "figures/pool"}
     chosen = [
         training_and_held_out("training_and_held_out", plan, results.runs, "step"),
         standard.get("figures/zero_variance"),
@@ -192,6 +273,7 @@ def main() -> int:
     parser.add_argument("ladder", type=Path, metavar="LADDER")
     parser.add_argument("-o", "--output", type=Path, metavar="DIR")
     parser.add_argument("--equal-terms", type=Path, metavar="FILE.json")
+    parser.add_argument("--page", type=Path, metavar="TEMPLATE.md")
     arguments = parser.parse_args()
     try:
         plan = read_plan(arguments.ladder)
@@ -200,13 +282,16 @@ def main() -> int:
         output = arguments.output or arguments.ladder / "analysis"
         output.mkdir(parents=True, exist_ok=True)
         results = read_ladder(arguments.ladder, plan)
-        print("no verdict on the upper bound yet" if results.verdict is None else results.verdict.words)
-        write_bytes(output / "tables.md", to_markdown(plan, results.verdict, results.start, results.rungs).encode())
-        curves(results, output)
-        reached(results, output)
-        consistency_counts(results, output)
-        own = generator(arguments.equal_terms, arguments.ladder, output)
-        for figure in (*figures(plan, results), *([own] if own is not None else [])):
+        write_bytes(output / "tables.md", results.to_markdown(plan).encode())
+        facts = tables(plan, results) | curves(results, output) | reached(plan, results, output)
+        facts |= over_the_originals(results) | consistency_counts(results, output)
+        own, more = generator(arguments.equal_terms, arguments.ladder, output)
+        facts |= own
+        for name, value in facts.items():
+            print(f"{name}: {value}" if "\n" not in value else f"{name}:\n{value}")
+        if arguments.page is not None:
+            write_page(arguments.page, facts)
+        for figure in (*figures(plan, results), *more):
             write_bytes(output / f"{Path(figure.key).name}.png", paint(figure))
     except EvoEnvError as error:
         print(error, file=sys.stderr)

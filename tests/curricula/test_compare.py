@@ -31,6 +31,10 @@ SMALL = ("--preset", "tiny-test", "--suite", "seeds", "--difficulties", "0", "--
     ("arguments", "words"),
     [
         (["--curricula", "fixd"], "there is no curriculum 'fixd'; did you mean 'fixed'?"),
+        (["--curricula", "fixd@wide"], "there is no curriculum 'fixd'; did you mean 'fixed'?"),
+        (["--curricula", "fixed,fixed@../x"], "'fixed@../x' is no name for a curriculum with settings of its own"),
+        (["--curricula", "fixed,untrained@x"], "expected one that trains"),
+        (["--curricula", "fixed,fixed@wide"], "fixed@wide differs from fixed in nothing; give it a setting"),
         (["--curricula", "fixed,fixed"], "expected different names"),
         (["--curricula", ","], "expected different names"),
         (["--seeds", "0,x"], "--seeds is '0,x'"),

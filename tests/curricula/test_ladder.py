@@ -9,6 +9,7 @@ import math
 import runpy
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -25,6 +26,7 @@ from evoenv.comparison.ladder import (
     tokens_of_upper_bound,
     verdict_of,
 )
+from evoenv.comparison.ladder_differences import differences_markdown, differences_of
 from evoenv.comparison.ladder_results import write_ladder
 from evoenv.comparison.ladder_table import (
     BASES,
@@ -40,16 +42,18 @@ from evoenv.comparison.ladder_table import (
 from evoenv.comparison.plan import (
     ComparisonPlan,
     all_families,
+    config_of,
     continued,
     evaluation_file,
     is_done,
     make_plan,
+    parse_names,
     run_directory,
     with_equal_tokens,
     write_plan,
 )
 from evoenv.config import load_config, to_mapping
-from evoenv.errors import InputError
+from evoenv.errors import InputError, StoreError
 from evoenv.run import check_trainable
 from evoenv.store.store import Store
 from tests.curricula.scripted_runs import Scripts, install, scripted_plan
@@ -90,6 +94,21 @@ def test_the_upper_bound_has_all_families_of_the_part_that_the_originals_are_fro
     assert [run.name for run in first_runs(plan)] == [
         "untrained-seed0", "untrained-seed1", "fixed-all-seed0", "fixed-all-seed1",
     ]  # fmt: skip
+
+
+def test_a_label_makes_another_curriculum_with_settings_of_its_own() -> None:
+    assert parse_names("evoenv, evoenv@20-epochs") == ("evoenv", "evoenv@20-epochs")
+    suites = ladder_suites(("near",), (0.6,), {}, 0)
+    plan = make_plan(
+        ("evoenv", "evoenv@20-epochs", "fixed-all@far"), (0, 1), evaluation=suites, preset="tiny-test", steps=10,
+        ladder=True, overrides=["evoenv@20-epochs:pool.max_epochs=20", "fixed-all@far:training.kl=0"],
+    )  # fmt: skip
+    check_ladder(plan)
+    runs = {run.name: config_of(run) for run in plan.runs}
+    assert [runs[f"{name}-seed1"].pool.max_epochs for name in ("evoenv", "evoenv@20-epochs")] == [5, 20]
+    assert {runs[f"{name}-seed1"].curriculum.name for name in ("evoenv", "evoenv@20-epochs")} == {"evoenv"}
+    assert runs["fixed-all@far-seed0"].curriculum.environments == "corpus:train"
+    assert first_runs(plan) == (), "the gate is the upper bound's alone"
 
 
 def test_noise_is_that_of_problems_and_that_of_seeds() -> None:
@@ -264,6 +283,41 @@ def test_both_tables_hold_gains_shares_and_the_gain_per_thousand_responses() -> 
     assert {rung.reached for rung in unmoved} == {None}, "of nothing there is no share"
 
 
+def test_curricula_are_weighed_against_the_originals_alone_problem_by_problem() -> None:
+    plan = some_plan("untrained", "fixed", "evoenv", "rlve")
+    points = {
+        ("untrained", 0): [reading("untrained", 0, 0, 900, 0.5, 0.5)],
+        ("fixed", 0): [reading("fixed", 0, 10, 900, 0.2, 0.4)],
+        ("fixed", 1): [reading("fixed", 1, 10, 900, 0.4, 0.4)],
+        ("evoenv", 0): [reading("evoenv", 0, 5, 900, 0.0, 0.0), reading("evoenv", 0, 10, 900, 0.6, 0.9)],
+        ("evoenv", 1): [reading("evoenv", 1, 10, 900, 0.8, 0.9)],
+        ("rlve", 0): [reading("rlve", 0, 10, 900, 0.4, 0.4)],
+    }
+    evoenv, rlve = differences_of(plan, points)
+    # fixed has 0.3 and 0.4 of its two problems right, evoenv 0.7 and 0.9: 0.4 and 0.5 more
+    assert (evoenv.basis, evoenv.curriculum, evoenv.seeds) == ("responses", "evoenv", (2, 2))
+    assert evoenv.average.gain == pytest.approx(0.45)
+    problems = 0.05  # a deviation of 0.1 / √2, over √2
+    seeds = 0.05  # means of 0.3 and 0.4, and of 0.75 and 0.85: the same
+    assert evoenv.by_suite["near"].error == pytest.approx(math.hypot(problems, seeds, seeds))
+    assert evoenv.average.error == pytest.approx(math.hypot(problems / math.sqrt(2), seeds, seeds))
+    assert (evoenv.words, rlve.words) == ("better", "one seed: open")
+    page = differences_markdown([evoenv, rlve])
+    assert "| evoenv | responses | 2 and 2 | +45.0 ± 7.9 | +45.0 ± 8.7 | +45.0 ± 8.7 | better |" in page
+    assert "| rlve | responses | 1 and 2 | +5.0 ± 6.1 |" in page
+    assert differences_of(plan, {key: own for key, own in points.items() if key[0] != "fixed"}) == []
+    assert differences_markdown([]) == ""
+    other_way = {
+        ("fixed", 0): points["evoenv", 1], ("fixed", 1): points["evoenv", 1],
+        ("evoenv", 0): points["fixed", 0], ("evoenv", 1): points["fixed", 1],
+    }  # fmt: skip
+    renamed = {key: [replace(item, curriculum=key[0]) for item in own] for key, own in other_way.items()}
+    assert [item.words for item in differences_of(plan, renamed)] == ["worse"]
+    uneven = [replace(points["evoenv", 1][0], columns=everywhere(0.5))]
+    with pytest.raises(StoreError, match="1 and 2 problems; expected the same ones"):
+        differences_of(plan, {**points, ("evoenv", 1): uneven})
+
+
 # --------------------------------------------------------------------------- its life
 
 
@@ -280,18 +334,45 @@ def scripted_ladder(place: Path, steps: int, *names: str) -> ComparisonPlan:
     return msgspec.structs.replace(plan, evaluation=suites, ladder=True)
 
 
+def run_script(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> object:
+    monkeypatch.setattr(sys, "argv", [str(SCRIPT), *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    return ended.value.code
+
+
+@pytest.mark.slow
+def test_every_number_of_the_published_page_follows_from_the_files_of_the_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = SCRIPT.parent / "nano"
+    template = tmp_path / "README.in.md"
+    template.write_text((published / "README.in.md").read_text(encoding="utf-8"), encoding="utf-8")
+    terms = ["--equal-terms", published / "equal_terms.json"] if (published / "equal_terms.json").exists() else []
+    assert run_script(monkeypatch, published / "ladder", "-o", tmp_path / "analysis", *terms, "--page", template) == 0
+    kept = (published / "README.md").read_text(encoding="utf-8")
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == kept, "the command is in docs/ladder.md"
+
+
 def analyse(ladder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the script that makes the figures and numbers of a page."""
+    """Run the script that makes the figures, the numbers and the text of a page."""
     terms = [
         {"policy": "before training", "candidates": 8, "reach_l5": 0.5, "reward": {"mean": 0.6, "standard_error": 0.1}},
         {"policy": "evoenv-seed0", "candidates": 8, "reach_l5": 0.75, "reward": {"mean": 0.8, "standard_error": 0.1},
          "gain": {"mean": 0.2, "standard_error": 0.1}},
     ]  # fmt: skip
     (ladder / "terms.json").write_text(json.dumps(terms))
-    monkeypatch.setattr(sys, "argv", [str(SCRIPT), str(ladder), "--equal-terms", str(ladder / "terms.json")])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(SCRIPT), run_name="__main__")
-    assert ended.value.code == 0
+    page = ladder / "page.in.md"
+    page.write_text(
+        "{{generator.evoenv-seed0.l5}}% at L5, a gain of {{generator.evoenv-seed0.gain}}\n\n{{table.tokens}}\n"
+    )
+    assert run_script(monkeypatch, ladder, "--equal-terms", ladder / "terms.json", "--page", page) == 0
+    written = (ladder / "README.md").read_text()
+    assert "75% at L5, a gain of 0.20\n\n| curriculum | seeds |" in written
+    assert "{{" not in written
+    page.write_text("{{nobody.gain}}")
+    assert run_script(monkeypatch, ladder, "--page", page) == 2, "a name that stands for nothing is refused"
+    assert (ladder / "README.md").read_text() == written
     assert {path.name for path in (ladder / "analysis").iterdir()} == {
         "tables.md", "curves.csv", "reached.csv", "consistency.csv", "generator.csv", "training_and_held_out.png",
         "zero_variance.png", "pool.png", "consistency.png", "gain.png", "reached.png", "generator_on_equal_terms.png",
@@ -351,7 +432,8 @@ def test_a_cheap_run_goes_on_to_the_common_tokens_and_an_expensive_one_is_measur
     levels = {row["level"] for row in csv.DictReader((place / "evaluations.csv").open())}
     assert levels == {"all", "0", "1"}
     analyse(place, monkeypatch)
-    assert "fixed, equal tokens: gain +33.33 points, 100% of the upper bound's gain" in capsys.readouterr().out
+    said = capsys.readouterr().out.splitlines()
+    assert {"fixed.tokens.gain: +33.3", "fixed.tokens.share: 100%"} <= set(said)
     # begun again with a larger number of steps, the common tokens are found anew; with the same, they stay
     again = continued(place, scripted_ladder(tmp_path, 4, "untrained", "fixed"))
     assert again.equal_tokens == tokens

@@ -65,7 +65,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "compare held-out accuracies. Start the same command again to continue: finished runs are not repeated, a "
         "stopped one resumes."
     )
-    parser.add_argument("--curricula", metavar="A,B", help=f"of {', '.join(VARIANTS)}; with --ladder more rungs")
+    parser.add_argument(
+        "--curricula",
+        metavar="A,B",
+        help=f"of {', '.join(VARIANTS)}; with --ladder more rungs; evoenv@LABEL: with settings of its own",
+    )
     ladder = parser.add_argument_group("the headroom ladder (docs/ladder.md)")
     ladder.add_argument(
         "--ladder",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from evoenv.comparison.plan import (
     evaluation_file,
     is_done,
     run_directory,
+    variant_of,
 )
 from evoenv.errors import InputError, StoreError
 from evoenv.evaluation.protocol import Protocol, SuitePlan, check_protocol
@@ -75,7 +76,7 @@ def ladder_suites(
 def check_same_responses(names: Sequence[str]) -> None:
     """Refuse a budget of solver responses for curricula that draw as many as they need."""
     for name in names:
-        if name not in SAME_RESPONSES and not name.startswith("evoenv"):
+        if variant_of(name) not in SAME_RESPONSES and not name.startswith("evoenv"):
             raise InputError(
                 f"a step of {name} has no fixed number of solver responses; give a budget by --steps or --tokens"
             )
@@ -194,7 +195,7 @@ def read_json(path: Path) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """A difference to the untrained model with its standard error."""
+    """A difference to the untrained model, or between two curricula, with its standard error."""
 
     gain: float
     error: float
@@ -202,6 +203,9 @@ class Gain:
     @property
     def moved(self) -> bool:
         return self.gain > NOISE * self.error
+
+    def to_json(self) -> dict[str, Any]:
+        return {"gain": self.gain, "standard_error": self.error, "moved": self.moved}
 
     @property
     def words(self) -> str:
@@ -237,12 +241,9 @@ class Verdict:
         )
 
     def to_json(self) -> dict[str, Any]:
-        def numbers(gain: Gain) -> dict[str, Any]:
-            return {"gain": gain.gain, "standard_error": gain.error, "moved": gain.moved}
-
         return {
-            **numbers(self.average), "noise": NOISE, "seeds": self.seeds,
-            "by_suite": {suite: numbers(gain) for suite, gain in self.by_suite.items()},
+            **self.average.to_json(), "noise": NOISE, "seeds": self.seeds,
+            "by_suite": {suite: gain.to_json() for suite, gain in self.by_suite.items()},
         }  # fmt: skip
 
 
@@ -258,45 +259,57 @@ def judge_upper_bound(directory: Path, plan: ComparisonPlan) -> Verdict | None:
 
 
 def verdict_of(plan: ComparisonPlan, start: Mapping[str, Measured], ends: Sequence[Mapping[str, Measured]]) -> Verdict:
-    """Weigh the gain of the upper bound against its noise.
+    """Weigh the gain of the upper bound over the untrained model against its noise."""
+    return Verdict(*weigh(plan, [start], ends), len(ends))
+
+
+def weigh(
+    plan: ComparisonPlan, before: Sequence[Mapping[str, Measured]], after: Sequence[Mapping[str, Measured]]
+) -> tuple[Gain, dict[str, Gain]]:
+    """Weigh what some runs have over others, on the same problems, against its noise: on average, and by suite.
 
     A suite's gain is the mean over its problems of what all seeds and temperatures gained there. Two errors are added
-    as squares: that of problems and samples, which the untrained model's own luck is part of, and that of the seeds
-    (nothing if there is one alone). Samples are luck in both, so that the sum is rather too large. It is the error for
-    other instances of these environments; for other environments, whose instances rise and fall together, it would be
-    larger.
+    as squares: that of problems and samples, and that of the seeds on either side (nothing if there is one alone).
+    Samples are luck in both, so that the sum is rather too large. It is the error for other instances of these
+    environments; for other environments, whose instances rise and fall together, it would be larger.
     """
     columns: dict[str, list[str]] = {}
     for asked in plan.evaluation.plans.suites:
         columns.setdefault(asked.suite, []).append(asked.name)
     by_suite: dict[str, Gain] = {}
     problem_errors: list[float] = []
-    gains_by_seed: list[list[float]] = []
+    means_by_seed: list[tuple[list[float], list[float]]] = []
     for suite, names in columns.items():
-        per_seed = [_average_lists([_gains(end[name], start[name]) for name in names]) for end in ends]
-        per_problem, seeds = _average_lists(per_seed), [_mean(values) for values in per_seed]
+        old, new = ([_average_lists([run[name].right for name in names]) for run in runs] for runs in (before, after))
+        per_problem = _differences(_average_lists(old), _average_lists(new))
+        seeds = [_mean(values) for values in old], [_mean(values) for values in new]
         problem_errors.append(_error(per_problem))
-        gains_by_seed.append(seeds)
-        by_suite[suite] = Gain(_mean(seeds), math.hypot(problem_errors[-1], _error(seeds)))
+        means_by_seed.append(seeds)
+        by_suite[suite] = Gain(_mean(per_problem), math.hypot(problem_errors[-1], *map(_error, seeds)))
     # suites share their seeds and nothing else
-    seeds = _average_lists(gains_by_seed)
-    error = math.hypot(math.hypot(*problem_errors) / len(by_suite), _error(seeds))
-    return Verdict(Gain(_mean(seeds), error), by_suite, len(ends))
+    seeds = _average_lists([old for old, _ in means_by_seed]), _average_lists([new for _, new in means_by_seed])
+    error = math.hypot(math.hypot(*problem_errors) / len(by_suite), *map(_error, seeds))
+    return Gain(_mean([gain.gain for gain in by_suite.values()]), error), by_suite
 
 
 def _average_lists(lists: Sequence[Sequence[float]]) -> list[float]:
-    """Average several lists of the same length, place by place."""
-    return [_mean(values) for values in zip(*lists, strict=True)]
+    """Average several lists, place by place."""
+    return [_mean(values) for values in _by_place(lists)]
 
 
-def _gains(end: Measured, start: Measured) -> list[float]:
-    """Subtract the untrained model's share of right samples, problem by problem."""
-    if len(end.right) != len(start.right):
+def _differences(before: Sequence[float], after: Sequence[float]) -> list[float]:
+    return [new - old for old, new in _by_place([before, after])]
+
+
+def _by_place(lists: Sequence[Sequence[float]]) -> Iterator[tuple[float, ...]]:
+    """Pair what several lists have at the same place: evaluations of the same problems."""
+    sizes = sorted({len(values) for values in lists})
+    if len(sizes) > 1:
         raise StoreError(
-            f"an evaluation has {len(end.right)} problems and the untrained model's {len(start.right)}; expected the "
-            "same ones: remove the run's directory to repeat it"
+            f"evaluations have {' and '.join(map(str, sizes))} problems; expected the same ones: remove the run's "
+            "directory to repeat it"
         )
-    return [after - before for after, before in zip(end.right, start.right, strict=True)]
+    return zip(*lists, strict=True)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evoenv.comparison.ladder import Measured, Verdict, judge_upper_bound, read_start
+from evoenv.comparison.ladder_differences import Difference, differences_markdown, differences_of
 from evoenv.comparison.ladder_figures import write_ladder_figures
 from evoenv.comparison.ladder_table import (
     BASES,
@@ -34,6 +35,12 @@ class LadderResults:
     runs: Sequence[ComparedRun]
     points: Mapping[tuple[str, int], Sequence[Reading]]
     rungs: Sequence[Rung]
+    differences: Sequence[Difference]
+
+    def to_markdown(self, plan: ComparisonPlan) -> str:
+        """Write the page: whether there is room, both tables, and what each has over the originals alone."""
+        page = to_markdown(plan, self.verdict, self.start, self.rungs)
+        return "\n".join(filter(None, [page, differences_markdown(self.differences)]))
 
 
 def read_ladder(directory: Path, plan: ComparisonPlan) -> LadderResults:
@@ -42,7 +49,7 @@ def read_ladder(directory: Path, plan: ComparisonPlan) -> LadderResults:
     points = read_points(directory, plan, runs)
     moved = verdict is not None and verdict.moved
     rungs = [rung for basis in BASES for rung in rungs_of(plan, basis, start, points, moved=moved)]
-    return LadderResults(verdict, start, runs, points, rungs)
+    return LadderResults(verdict, start, runs, points, rungs, differences_of(plan, points))
 
 
 def write_ladder(directory: Path, plan: ComparisonPlan) -> dict[str, Any]:
@@ -54,10 +61,11 @@ def write_ladder(directory: Path, plan: ComparisonPlan) -> dict[str, Any]:
         "equal_tokens": plan.equal_tokens,
         "upper_bound": None if results.verdict is None else results.verdict.to_json(),
         "rungs": [rung.to_json() for rung in results.rungs],
+        "differences": [difference.to_json() for difference in results.differences],
         "missing": [run.name for run in plan.runs if not is_done(directory, plan, run)],
         "not_compared": not_compared(plan, results.points),
     }
-    write_bytes(directory / "ladder.md", to_markdown(plan, results.verdict, results.start, results.rungs).encode())
+    write_bytes(directory / "ladder.md", results.to_markdown(plan).encode())
     write_bytes(directory / "ladder.csv", to_csv(results.rungs).encode())
     write_bytes(directory / "evaluations.csv", evaluations_csv(results.points).encode())
     write_json(directory / "ladder.json", document)

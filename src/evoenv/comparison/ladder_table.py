@@ -24,6 +24,7 @@ from evoenv.comparison.table import AVERAGE, Mean, mean_of, share
 Basis: TypeAlias = Literal["responses", "tokens"]
 BASES: tuple[Basis, ...] = ("responses", "tokens")
 PASS_8 = f"pass@{SAMPLES}"
+ERRORS = "The share has a standard error behind ±, the gains half of Student's 95% interval; both in points."
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +247,7 @@ def to_markdown(
     for basis in BASES:
         own = [rung for rung in rungs if rung.basis == basis]
         if own:
-            parts += [heads[basis], "", *_summary(own), ""]
+            parts += [heads[basis], "", *summary(own), "", ERRORS, ""]
             for title, values in (
                 ("pass@1", {rung.curriculum: rung.accuracy for rung in own}),
                 (PASS_8, {rung.curriculum: rung.pass_at for rung in own}),
@@ -266,7 +267,8 @@ def _settings(plan: ComparisonPlan) -> str:
     )
 
 
-def _summary(rungs: Iterable[Rung]) -> list[str]:
+def summary(rungs: Iterable[Rung]) -> list[str]:
+    """Write a row for every curriculum: what it spent, what it gained, and what share of the upper bound's gain."""
     heads = (
         "curriculum", "seeds", "steps", "responses", "tokens", "gain, pass@1 (Avg)", f"gain, {PASS_8} (Avg)",
         "share of the upper bound's gain", "gain per 1,000 responses",
@@ -284,11 +286,7 @@ def _summary(rungs: Iterable[Rung]) -> list[str]:
             "–" if rung.per_thousand is None else f"{100 * rung.per_thousand.mean:+.2f}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    return [
-        *lines,
-        "",
-        "The share has a standard error behind ±, the gains half of Student's 95% interval; both in points.",
-    ]
+    return lines
 
 
 def reached_words(reached: tuple[float, float | None]) -> str:

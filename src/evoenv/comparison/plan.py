@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from evoenv.settings import run_config
 
 PLAN, RUNS, START, DONE, LOG, SERIES = "plan.json", "runs", "start", "done.json", "log.txt", "series.csv"
 BASELINE, UPPER_BOUND = "untrained", "fixed-all"
+LABEL = "@"
+"""Stands between a curriculum and the label of one with settings of its own."""
 UNBOUNDED_STEPS = 1_000_000_000
 """The step limit of a run that a token budget ends."""
 
@@ -132,14 +135,25 @@ class ComparisonPlan(msgspec.Struct, frozen=True, kw_only=True):
         return [self.steps, self.tokens, *([self.equal_tokens] if self.equal_tokens else [])]
 
 
+def variant_of(name: str) -> str:
+    """Return the curriculum that a name stands for: `evoenv@wide` is `evoenv` with settings of its own."""
+    return name.partition(LABEL)[0]
+
+
 def parse_names(text: str) -> tuple[str, ...]:
-    """Read `a,b,c` as names of curricula."""
+    """Read `a,b,c` as names of curricula, each with a label of its own or without: `evoenv,evoenv@wide`."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in VARIANTS:
-            near = difflib.get_close_matches(name, VARIANTS, n=1)
+        variant, at, label = name.partition(LABEL)
+        if variant not in VARIANTS:
+            near = difflib.get_close_matches(variant, VARIANTS, n=1)
             advice = f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(VARIANTS)}"
-            raise InputError(f"--curricula: there is no curriculum {name!r}; {advice}")
+            raise InputError(f"--curricula: there is no curriculum {variant!r}; {advice}")
+        if at and (variant == BASELINE or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", label)):
+            raise InputError(
+                f"--curricula: {name!r} is no name for a curriculum with settings of its own; expected one that "
+                f"trains, and small letters, digits and hyphens behind the {LABEL}, for example evoenv{LABEL}wide"
+            )
     if not names or len(set(names)) < len(names):
         raise InputError(f"--curricula is {text!r}; expected different names, for example untrained,fixed,evoenv")
     return tuple(names)
@@ -190,7 +204,12 @@ def _check_setting(setting: str, written: str) -> None:
 
 def run_settings(curriculum: str, seed: int, steps: int, tokens: int) -> list[str]:
     """Return the settings that make one run of a comparison, as overrides."""
-    return [*VARIANTS[curriculum], f"run.seed={seed}", f"run.steps={steps or UNBOUNDED_STEPS}", f"run.tokens={tokens}"]
+    return [
+        *VARIANTS[variant_of(curriculum)],
+        f"run.seed={seed}",
+        f"run.steps={steps or UNBOUNDED_STEPS}",
+        f"run.tokens={tokens}",
+    ]
 
 
 def make_plan(
@@ -219,9 +238,14 @@ def make_plan(
     # A checkpoint is needed to resume and at the end, not for every step; a user's own setting comes later and wins.
     own = [*defaults, f"run.checkpoint_every={eval_every or 10}", "run.keep_checkpoints=1", *shared]
     first = run_config(preset, file, [*own, *run_settings(names[0], seeds[0], steps, tokens)])
-    if UPPER_BOUND in names:
-        families = f"curriculum.environments={all_families(first.curriculum.environments)}"
-        own_settings[UPPER_BOUND] = (families, *own_settings.get(UPPER_BOUND, ()))
+    for name in names:
+        if LABEL in name and name not in own_settings:
+            raise InputError(
+                f"{name} differs from {variant_of(name)} in nothing; give it a setting: --set {name}:section.key=value"
+            )
+        if variant_of(name) == UPPER_BOUND:
+            families = f"curriculum.environments={all_families(first.curriculum.environments)}"
+            own_settings[name] = (families, *own_settings.get(name, ()))
     configs = {
         (name, seed): run_config(
             preset, file, [*own, *own_settings.get(name, ()), *run_settings(name, seed, steps, tokens)]

@@ -1,6 +1,6 @@
 """The numbers of this page's text, from the series of the runs.
 
-    python docs/experiments/in_numbers.py [nano/series.csv]
+    python docs/experiments/nano-first/in_numbers.py [SERIES.csv]
 
 A third (a tenth) of a run is its number of steps // 3 (// 10) at either end. Shares of candidates are taken over all
 seeds together, everything else is a mean over seeds of means over steps; `±` is one standard error.
@@ -29,7 +29,7 @@ def values(rows: list[Row], column: str) -> list[float]:
 
 
 def main() -> None:
-    path = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "nano" / "series.csv"
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "series.csv"
     runs: defaultdict[str, defaultdict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     with path.open() as stream:
         for row in csv.DictReader(stream):
