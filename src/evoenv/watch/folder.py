@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 import time
@@ -109,14 +110,16 @@ def opened_at(run: Path) -> float | None:
 
 
 def is_running(run: Path) -> bool:
-    """Say whether a process holds the run for writing: the one that its lock file names still lives."""
+    """Say whether a process holds the run for writing."""
     try:
-        process = int((run / LOCK_NAME).read_text(encoding="utf-8").strip() or "0")
-        if process <= 0:
-            return False
-        os.kill(process, 0)
-    except PermissionError:  # it lives, and is somebody else's
+        with (run / LOCK_NAME).open(encoding="utf-8") as held:
+            # Emptied by whoever lets go, it is left alone: our own look must not stand in the way of a run that begins.
+            if not held.read(1):
+                return False
+            # What a killed process has written proves nothing: its number may belong to another one by now.
+            fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
         return True
-    except (OSError, ValueError, OverflowError):
+    except (OSError, ValueError):
         return False
-    return True
+    return False
