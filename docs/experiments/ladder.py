@@ -48,6 +48,11 @@ CURVES = {
     "gamma": (1, 1),
 }  # fmt: skip
 """Columns of the series, each with its factor and its digits in a text: shares are said in percent."""
+TRAINING = {
+    "train_right": ("right answers in training", "%"), "zero_variance": ("groups without signal", "%"),
+    "pool": ("active environments", ""), "prototypes": ("tag prototypes", ""), "gamma": ("weight of novelty γ", ""),
+}  # fmt: skip
+"""Columns of a page's table of what happens in training: their heads, and the unit of their entries."""
 VERDICTS = ("consistent", "inconsistent", "unread")
 
 
@@ -88,6 +93,24 @@ def curves(results: LadderResults, output: Path) -> Facts:
                 if len(change) > 1:
                     facts[f"{where}.change.error"] = f"{stdev(change) / len(change) ** 0.5:.{digits}f}"
     return facts
+
+
+def training_table(facts: Facts, curricula: Sequence[str]) -> str:
+    """Write a row for every curriculum that trains: each column in the first and in the last third of its runs."""
+    lines = [
+        f"| curriculum | {' | '.join(head for head, _ in TRAINING.values())} |",
+        "|---" * (len(TRAINING) + 1) + "|",
+    ]
+    for name in curricula:
+        cells = [
+            f"{facts[f'{name}.{column}.first']}{unit} → {facts[f'{name}.{column}.last']}{unit}"
+            if f"{name}.{column}.first" in facts
+            else "–"
+            for column, (_, unit) in TRAINING.items()
+        ]
+        if set(cells) != {"–"}:
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def by_curriculum(runs: Iterable[ComparedRun]) -> dict[str, list[ComparedRun]]:
@@ -179,6 +202,17 @@ def consistency_counts(results: LadderResults, output: Path) -> Facts:
                 facts |= {f"{where}.consistent": f"{counts[0]:,}", f"{where}.readable": f"{readable:,}"}
                 facts |= {f"{where}.share": f"{100 * share:.1f}", f"{where}.share.error": f"{100 * error:.1f}"}
     write_csv(output / "consistency.csv", rows)
+    lines = ["| curriculum | candidates at L5 | admitted |", "|---|---|---|"]
+    for name in dict.fromkeys(row[0] for row in rows[1:]):
+        cells = [
+            f"{facts[f'{name}.{group}.consistent']} of {facts[f'{name}.{group}.readable']}: "
+            f"{facts[f'{name}.{group}.share']}%"
+            if f"{name}.{group}.share" in facts
+            else "–"
+            for group in ("l5", "admitted")
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    facts["table.consistency"] = "\n".join(lines)
     return facts
 
 
@@ -210,6 +244,11 @@ def generator(path: Path | None, directory: Path, output: Path) -> tuple[Facts, 
         for name, amount in zip(("reward", "reward.error", "gain", "gain.error"), amounts, strict=True):
             if amount != "":
                 facts[f"generator.{policy}.{name}"] = f"{amount:.2f}"
+    lines = ["| policy | candidates | at L5 | reward | gain |", "|---|---|---|---|---|"]
+    for policy, count, top, reward, error, gain, gain_error in rows:
+        won = "–" if gain == "" else f"{gain:+.2f} ± {gain_error:.2f}"
+        lines.append(f"| {policy} | {count:,} | {100 * top:.0f}% | {reward:.2f} ± {error:.2f} | {won} |")
+    facts["table.generator"] = "\n".join(lines)
     bars = [Bar(str(row[0]), max(0.0, row[3]), "blue", f"{row[3]:.2f} ± {row[4]:.2f}") for row in rows]
     return facts, [Figure("generator_on_equal_terms", "", "", "Generator reward on equal terms", [Bars(bars)])]
 
@@ -284,6 +323,7 @@ def main() -> int:
         results = read_ladder(arguments.ladder, plan)
         write_bytes(output / "tables.md", results.to_markdown(plan).encode())
         facts = tables(plan, results) | curves(results, output) | reached(plan, results, output)
+        facts["table.training"] = training_table(facts, plan.curricula)
         facts |= over_the_originals(results) | consistency_counts(results, output)
         own, more = generator(arguments.equal_terms, arguments.ladder, output)
         facts |= own

@@ -365,10 +365,13 @@ def analyse(ladder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = ladder / "page.in.md"
     page.write_text(
         "{{generator.evoenv-seed0.l5}}% at L5, a gain of {{generator.evoenv-seed0.gain}}\n\n{{table.tokens}}\n"
+        "{{table.generator}}\n{{table.training}}\n"
     )
     assert run_script(monkeypatch, ladder, "--equal-terms", ladder / "terms.json", "--page", page) == 0
     written = (ladder / "README.md").read_text()
     assert "75% at L5, a gain of 0.20\n\n| curriculum | seeds |" in written
+    assert "| evoenv-seed0 | 8 | 75% | 0.80 ± 0.10 | +0.20 ± 0.10 |" in written
+    assert "| fixed | 33% → 33% | 33% → 33% | 2 → 2 | 1 → 1 | – |" in written
     assert "{{" not in written
     page.write_text("{{nobody.gain}}")
     assert run_script(monkeypatch, ladder, "--page", page) == 2, "a name that stands for nothing is refused"
