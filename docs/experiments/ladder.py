@@ -14,8 +14,8 @@ LADDER is the directory of `evoenv compare --ladder`. Into DIR (LADDER/analysis)
 and the numbers for a text are printed, each behind its name. With --page the names in double braces of TEMPLATE.md
 (`{{evoenv.responses.gain}}`) become these numbers, in README.md beside it: so no number of a page is copied by hand.
 
-Gains and differences are in points. `error` is one standard error, over seeds or of a share over all seeds together;
-`half` is half of Student's 95% interval over seeds.
+In texts and tables gains and differences are in points; the CSV files hold shares of one. `error` is one standard
+error, over seeds or of a share over all seeds together; `half` is half of Student's 95% interval.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ Facts = dict[str, str]
 TERMS = r"\{\{([^{}]+)\}\}"
 
 
-def curves(results: LadderResults, output: Path) -> Facts:
-    """Write one row per run and step; return what each column was in the first and in the last third."""
+def curves(results: LadderResults, steps: int, output: Path) -> Facts:
+    """Write one row per run and step; return what each column was in the first and in the last third of the steps."""
     rows: list[list[Any]] = [["curriculum", "seed", "step", "responses", "tokens", *CURVES, "gain"]]
     for run in results.runs:
         readings = results.points.get((run.curriculum, run.seed), ())
@@ -83,7 +83,7 @@ def curves(results: LadderResults, output: Path) -> Facts:
     facts: Facts = {}
     for name, own in by_curriculum(results.runs).items():
         for column, (scale, digits) in CURVES.items():
-            ends = [ends_of(run, column) for run in own if run.column(column)]
+            ends = [found for run in own if (found := ends_of(run, column, steps)) is not None]
             if ends:
                 first, last = ([scale * end[side] for end in ends] for side in (0, 1))
                 change = [after - before for before, after in zip(first, last, strict=True)]
@@ -120,9 +120,11 @@ def by_curriculum(runs: Iterable[ComparedRun]) -> dict[str, list[ComparedRun]]:
     return named
 
 
-def ends_of(run: ComparedRun, column: str) -> tuple[float, float]:
-    """Average a column over the first and over the last third of the steps that have it."""
-    values = [value for _, value in run.column(column)]
+def ends_of(run: ComparedRun, column: str, steps: int) -> tuple[float, float] | None:
+    """Average a column over the first and the last third of what all runs have: more steps are for tokens alone."""
+    values = [value for row, value in run.column(column) if int(row["step"]) <= steps]
+    if not values:
+        return None
     size = max(1, len(values) // 3)
     return mean(values[:size]), mean(values[-size:])
 
@@ -165,7 +167,7 @@ def over_the_originals(results: LadderResults) -> Facts:
     for item in results.differences:
         for name, gain in {"": item.average, **{f"{suite}.": gain for suite, gain in item.by_suite.items()}}.items():
             where = f"{item.curriculum}.{item.basis}.{name}over_fixed"
-            facts |= {where: points(gain.gain), f"{where}.error": f"{100 * gain.error:.1f}"}
+            facts |= {where: points(gain.gain), f"{where}.half": f"{100 * gain.half:.1f}"}
         facts[f"{item.curriculum}.{item.basis}.over_fixed.words"] = item.words
     return facts
 
@@ -216,16 +218,20 @@ def consistency_counts(results: LadderResults, output: Path) -> Facts:
     return facts
 
 
-def generator(path: Path | None, directory: Path, output: Path) -> tuple[Facts, list[Figure]]:
-    """Write and return the generator on equal terms; say how it is measured if it was not."""
+def read_equal_terms(path: Path | None, directory: Path) -> list[list[Any]]:
+    """Read the generator on equal terms, a row for each policy; say how it is measured if it was not."""
     if path is None:
         runs = directory / "runs"
         command = f"python benchmarks/equal_terms.py {runs}/evoenv-seed* --json equal_terms.json"
         print(f"the generator on equal terms was not measured: {command}", file=sys.stderr)
-        return {}, []
+        return []
     try:
-        policies: list[Mapping[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-        rows = [
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; leave --equal-terms out, or measure them") from error
+    try:
+        policies: list[Mapping[str, Any]] = json.loads(text)
+        return [
             [
                 item["policy"], item["candidates"], item["reach_l5"], item["reward"]["mean"],
                 item["reward"]["standard_error"], item.get("gain", {}).get("mean", ""),
@@ -233,8 +239,14 @@ def generator(path: Path | None, directory: Path, output: Path) -> tuple[Facts, 
             ]
             for item in policies
         ]  # fmt: skip
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} is not what benchmarks/equal_terms.py writes: {error}; make it again") from error
+
+
+def generator(rows: list[list[Any]], output: Path) -> tuple[Facts, list[Figure]]:
+    """Write and return the generator on equal terms."""
+    if not rows:
+        return {}, []
     write_csv(
         output / "generator.csv", [["policy", "candidates", "at L5", "reward", "error", "gain", "gain error"], *rows]
     )
@@ -321,11 +333,12 @@ def main() -> int:
         output = arguments.output or arguments.ladder / "analysis"
         output.mkdir(parents=True, exist_ok=True)
         results = read_ladder(arguments.ladder, plan)
+        measured = read_equal_terms(arguments.equal_terms, arguments.ladder)
         write_bytes(output / "tables.md", results.to_markdown(plan).encode())
-        facts = tables(plan, results) | curves(results, output) | reached(plan, results, output)
+        facts = tables(plan, results) | curves(results, plan.steps, output) | reached(plan, results, output)
         facts["table.training"] = training_table(facts, plan.curricula)
         facts |= over_the_originals(results) | consistency_counts(results, output)
-        own, more = generator(arguments.equal_terms, arguments.ladder, output)
+        own, more = generator(measured, output)
         facts |= own
         for name, value in facts.items():
             print(f"{name}: {value}" if "\n" not in value else f"{name}:\n{value}")

@@ -34,7 +34,7 @@ MEANS = {
     "generator_reward": "generator reward",
     "train_score": "solver: mean score",
     "train_right": "solver: fully right",
-    "zero_variance": "groups without signal",
+    "zero_variance": "solver groups without signal",
 }
 WINDOW = 5
 Row = dict[str, Any]
@@ -54,7 +54,7 @@ def share(row: Row, name: str) -> float | None:
 
 
 def learning(rows: Sequence[Row]) -> Figure:
-    """Draw the candidates by layer, their reward, the solver, and groups without signal."""
+    """Draw the candidates by layer, their reward, the solver, and its groups without signal."""
     steps = [row["step"] for row in rows]
 
     def curve(label: str, values: Sequence[float | None], colour: int) -> Series:

@@ -18,7 +18,6 @@ import pytest
 from evoenv.cli import main
 from evoenv.comparison import single
 from evoenv.comparison.ladder import (
-    Measured,
     check_ladder,
     first_runs,
     judge_upper_bound,
@@ -27,7 +26,7 @@ from evoenv.comparison.ladder import (
     verdict_of,
 )
 from evoenv.comparison.ladder_differences import differences_markdown, differences_of
-from evoenv.comparison.ladder_results import write_ladder
+from evoenv.comparison.ladder_results import read_ladder, write_ladder
 from evoenv.comparison.ladder_table import (
     BASES,
     Reading,
@@ -48,10 +47,13 @@ from evoenv.comparison.plan import (
     is_done,
     make_plan,
     parse_names,
+    read_plan,
     run_directory,
     with_equal_tokens,
     write_plan,
 )
+from evoenv.comparison.table import student
+from evoenv.comparison.weighing import Measured
 from evoenv.config import load_config, to_mapping
 from evoenv.errors import InputError, StoreError
 from evoenv.run import check_trainable
@@ -73,8 +75,8 @@ def some_plan(*names: str, steps: int = 10, equal_tokens: int = 0) -> Comparison
     return with_equal_tokens(plan, equal_tokens)
 
 
-def measured(*right: float, pass_at: float = 0.5) -> Measured:
-    return Measured(sum(right) / len(right), pass_at, right, {"0": (right[0], pass_at, 1)}, 8)
+def measured(*right: float, pass_at: float = 0.5, environments: tuple[int, ...] = ()) -> Measured:
+    return Measured(sum(right) / len(right), pass_at, right, {"0": (right[0], pass_at, 1)}, 8, environments)
 
 
 def everywhere(*right: float, pass_at: float = 0.5) -> dict[str, Measured]:
@@ -94,6 +96,11 @@ def test_the_upper_bound_has_all_families_of_the_part_that_the_originals_are_fro
     assert [run.name for run in first_runs(plan)] == [
         "untrained-seed0", "untrained-seed1", "fixed-all-seed0", "fixed-all-seed1",
     ]  # fmt: skip
+    another = make_plan(
+        ("fixed-all",), (0,), evaluation=ladder_suites(("near",), (0.6,), {}, 0), preset="tiny-test", steps=10,
+        ladder=True, overrides=["fixed-all:curriculum.environments=corpus:train:1000"],
+    )  # fmt: skip
+    assert another.own_settings == {"fixed-all": ("curriculum.environments=corpus:train:1000",)}
 
 
 def test_a_label_makes_another_curriculum_with_settings_of_its_own() -> None:
@@ -111,12 +118,12 @@ def test_a_label_makes_another_curriculum_with_settings_of_its_own() -> None:
     assert first_runs(plan) == (), "the gate is the upper bound's alone"
 
 
-def test_noise_is_that_of_problems_and_that_of_seeds() -> None:
+def test_noise_is_that_of_environments_and_that_of_seeds() -> None:
     plan = some_plan("untrained", "fixed-all")
     start = everywhere(0.2, 0.4)
     ends = [everywhere(0.4, 0.6), everywhere(0.5, 0.9)]
     verdict = verdict_of(plan, start, ends)
-    # by problem, over seeds: (0.2 + 0.3) / 2 and (0.2 + 0.5) / 2; by seed, over problems: 0.2 and 0.4
+    # a problem is an environment: over seeds (0.2 + 0.3) / 2 and (0.2 + 0.5) / 2; by seed, over problems, 0.2 and 0.4
     assert verdict.by_suite["near"].gain == pytest.approx(0.3)
     problems = 0.1 / math.sqrt(2) / math.sqrt(2)  # deviation of 0.25 and 0.35, over two problems
     seeds = 0.2 / math.sqrt(2) / math.sqrt(2)
@@ -124,8 +131,37 @@ def test_noise_is_that_of_problems_and_that_of_seeds() -> None:
     # two suites halve the problems' variance; the seeds are the same in both
     assert verdict.average.error == pytest.approx(math.hypot(problems / math.sqrt(2), seeds))
     assert (verdict.average.gain, verdict.seeds) == (pytest.approx(0.3), 2)
-    assert verdict.moved
-    assert "there is room" in verdict.words
+    # one degree of freedom for each of the errors 0.05, 0.05 (environments, shrunk to 0.05/2 each) and 0.1 (seeds)
+    parts = (problems / 2, problems / 2, seeds)
+    freedom = sum(part**2 for part in parts) ** 2 / sum(part**4 for part in parts)
+    assert verdict.average.freedom == pytest.approx(freedom)
+    assert 1 < freedom < 2, "rounded down to one"
+    assert verdict.average.half == pytest.approx(12.706 * verdict.average.error)
+    assert not verdict.moved, "two seeds that differ as much as that say nothing"
+    agreeing = verdict_of(plan, start, [everywhere(0.4, 0.6), everywhere(0.401, 0.602)])
+    assert agreeing.moved
+    assert "there is room" in agreeing.words
+
+
+def test_students_points_are_those_of_the_tables() -> None:
+    assert [student(freedom) for freedom in (1, 1.9, 2, 30, math.inf)] == [12.706, 12.706, 4.303, 2.042, 1.96]
+    assert student(120) == pytest.approx(1.980)
+
+
+def test_instances_of_one_environment_are_not_independent() -> None:
+    plan = some_plan("untrained", "fixed-all")
+
+    def grouped(*right: float) -> dict[str, Measured]:
+        return {column: measured(*right, environments=(2, 2)) for column in COLUMNS}
+
+    verdict = verdict_of(plan, grouped(0.1, 0.1, 0.1, 0.1), [grouped(0.2, 0.2, 0.4, 0.4)])
+    # gains of 0.1 and 0.3 by environment: their deviation 0.2 / √2, over √2
+    assert verdict.by_suite["near"].gain == pytest.approx(0.2)
+    assert verdict.by_suite["near"].error == pytest.approx(0.1)
+    assert verdict.by_suite["near"].freedom == pytest.approx(1)
+    apart = verdict_of(plan, everywhere(0.1, 0.1, 0.1, 0.1), [everywhere(0.2, 0.2, 0.4, 0.4)])
+    assert apart.by_suite["near"].error == pytest.approx(0.1 / math.sqrt(3))
+    assert "How much seeds differ is not known from one." in verdict.words
 
 
 @pytest.mark.parametrize(("end", "moved"), [((0.3, 0.5, 0.3, 0.5), True), ((0.3, 0.3, 0.1, 0.5), False)])
@@ -166,6 +202,7 @@ def test_runs_that_could_not_be_compared_at_two_places_are_refused() -> None:
         (["--ladder", "--steps", "2", "--set", "training.schedule=linear"], "leave it constant"),
         (["--ladder", "--steps", "2", "--set", "run.tokens_at_least=5"], "use --ladder --equal-tokens"),
         (["--ladder", "--responses", "0"], "--responses is 0"),
+        (["--ladder", "--responses", "9", "--set", "solver.prompts=0"], "a step has no solver responses"),
         (["--curricula", "dapo", "--responses", "5", "--suite", "seeds"], "no fixed number of solver responses"),
         (["--curricula", "fixed", "--steps", "2", "--anyway"], "--anyway belongs to a headroom ladder"),
         (
@@ -242,8 +279,10 @@ def test_the_share_of_the_upper_bound_has_the_error_of_both() -> None:
 def test_the_luck_of_the_untrained_model_is_that_of_its_samples() -> None:
     # two problems, 8 samples each: variances 0.2·0.8/7 and 0.5·0.5/7 of the shares, of their mean a quarter of the sum
     assert measured(0.2, 0.5).luck == pytest.approx((0.16 / 7 + 0.25 / 7) / 4)
-    assert luck_of(everywhere(0.2, 0.5)) == pytest.approx((0.16 / 7 + 0.25 / 7) / 4 / 4), "four columns"
-    assert luck_of(everywhere(0.0, 1.0)) == 0
+    plan = some_plan("untrained")
+    # a suite's two temperatures may be lucky together, two suites not: half of one column's variance
+    assert luck_of(plan, everywhere(0.2, 0.5)) == pytest.approx((0.16 / 7 + 0.25 / 7) / 4 / 2)
+    assert luck_of(plan, everywhere(0.0, 1.0)) == 0
 
 
 def test_both_tables_hold_gains_shares_and_the_gain_per_thousand_responses() -> None:
@@ -254,11 +293,7 @@ def test_both_tables_hold_gains_shares_and_the_gain_per_thousand_responses() -> 
         ("fixed-all", 0): [reading("fixed-all", 0, 10, 1000, 0.4, 0.6)],
         ("evoenv", 0): [reading("evoenv", 0, 4, 1200, 0.2, 0.5), reading("evoenv", 0, 10, 3000, 0.3, 0.5)],
     }
-    rungs = {
-        (rung.basis, rung.curriculum): rung
-        for basis in BASES
-        for rung in rungs_of(plan, basis, start, points, moved=True)
-    }
+    rungs = {(rung.basis, rung.curriculum): rung for basis in BASES for rung in rungs_of(plan, basis, start, points)}
     by_responses, by_tokens = rungs["responses", "evoenv"], rungs["tokens", "evoenv"]
     assert by_responses.gain["Avg"].mean == pytest.approx(0.1)
     assert by_tokens.gain["Avg"].mean == pytest.approx(0.05)
@@ -272,15 +307,15 @@ def test_both_tables_hold_gains_shares_and_the_gain_per_thousand_responses() -> 
     assert rungs["responses", "untrained"].per_thousand is None
     verdict = verdict_of(plan, start, [points["fixed-all", 0][0].columns])
     page = to_markdown(plan, verdict, start, list(rungs.values()))
-    # sqrt((0.16 + 0.24) / 7 / 4 / 4) points
-    assert "standard error 5.98 points (Avg)" in page
+    # sqrt((0.16 + 0.24) / 7 / 4 / 2) points
+    assert "standard error 8.45 points (Avg) at most" in page
     assert "## At equal tokens (1,000)" in page
     assert "| evoenv | 1 | 10 | 160 | 3,000 | +10.0 | +25.0 | 50% | +62.50 |" in page
     assert "| evoenv | 1 | 4 | 64 | 1,200 | +5.0 | +25.0 | 25% | +78.12 |" in page
     rows = list(csv.DictReader(to_csv(rungs.values()).splitlines()))
     assert len(rows) == 2 * 3 * (len(COLUMNS) + 1)
-    unmoved = rungs_of(plan, "responses", start, points, moved=False)
-    assert {rung.reached for rung in unmoved} == {None}, "of nothing there is no share"
+    noisy = {**points, ("fixed-all", 0): [reading("fixed-all", 0, 10, 1000, 0.1, 0.7)]}
+    assert {rung.reached for rung in rungs_of(plan, "responses", start, noisy)} == {None}, "of noise there is no share"
 
 
 def test_curricula_are_weighed_against_the_originals_alone_problem_by_problem() -> None:
@@ -301,15 +336,19 @@ def test_curricula_are_weighed_against_the_originals_alone_problem_by_problem() 
     seeds = 0.05  # means of 0.3 and 0.4, and of 0.75 and 0.85: the same
     assert evoenv.by_suite["near"].error == pytest.approx(math.hypot(problems, seeds, seeds))
     assert evoenv.average.error == pytest.approx(math.hypot(problems / math.sqrt(2), seeds, seeds))
+    # four parts with one degree of freedom each, of 0.025, 0.025, 0.05 and 0.05: together 2.9, rounded down
+    freedom = (2 * 0.025**2 + 2 * 0.05**2) ** 2 / (2 * 0.025**4 + 2 * 0.05**4)
+    assert evoenv.average.freedom == pytest.approx(freedom)
+    assert evoenv.average.half == pytest.approx(4.303 * evoenv.average.error)
     assert (evoenv.words, rlve.words) == ("better", "one seed: open")
     page = differences_markdown([evoenv, rlve])
-    assert "| evoenv | responses | 2 and 2 | +45.0 ± 7.9 | +45.0 ± 8.7 | +45.0 ± 8.7 | better |" in page
-    assert "| rlve | responses | 1 and 2 | +5.0 ± 6.1 |" in page
+    assert "| evoenv | responses | 2 and 2 | +45.0 ± 34.0 | " in page
+    assert page.count("one seed: open") == 1
     assert differences_of(plan, {key: own for key, own in points.items() if key[0] != "fixed"}) == []
     assert differences_markdown([]) == ""
     other_way = {
         ("fixed", 0): points["evoenv", 1], ("fixed", 1): points["evoenv", 1],
-        ("evoenv", 0): points["fixed", 0], ("evoenv", 1): points["fixed", 1],
+        ("evoenv", 0): points["fixed", 1], ("evoenv", 1): points["fixed", 1],
     }  # fmt: skip
     renamed = {key: [replace(item, curriculum=key[0]) for item in own] for key, own in other_way.items()}
     assert [item.words for item in differences_of(plan, renamed)] == ["worse"]
@@ -352,6 +391,14 @@ def test_every_number_of_the_published_page_follows_from_the_files_of_the_runs(
     assert run_script(monkeypatch, published / "ladder", "-o", tmp_path / "analysis", *terms, "--page", template) == 0
     kept = (published / "README.md").read_text(encoding="utf-8")
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == kept, "the command is in docs/ladder.md"
+    texts = sorted(path.name for path in (published / "analysis").iterdir() if path.suffix in (".csv", ".md"))
+    assert {"tables.md", "curves.csv", "reached.csv", "consistency.csv"} <= set(texts)
+    for name in texts:
+        assert (tmp_path / "analysis" / name).read_bytes() == (published / "analysis" / name).read_bytes(), name
+    plan = read_plan(published / "ladder")
+    assert plan is not None
+    written = (published / "ladder" / "ladder.md").read_text(encoding="utf-8")
+    assert read_ladder(published / "ladder", plan).to_markdown(plan) == written
 
 
 def analyse(ladder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -444,6 +491,11 @@ def test_a_cheap_run_goes_on_to_the_common_tokens_and_an_expensive_one_is_measur
         check_trainable(load_config(run.config))  # also the untrained one, which never gets there
     beyond = steps["fixed"] + 1
     assert continued(place, scripted_ladder(tmp_path, beyond, "fixed")).equal_tokens == 0
+    with pytest.raises(InputError, match=f"went on to step {steps['fixed']} for its tokens"):
+        continued(place, scripted_ladder(tmp_path, 5, "fixed"))
+    # also if they were stopped on their way, so that nobody wrote how far they are
+    for run in plan.runs:
+        (run_directory(place, run) / "done.json").unlink()
     with pytest.raises(InputError, match=f"went on to step {steps['fixed']} for its tokens"):
         continued(place, scripted_ladder(tmp_path, 5, "fixed"))
     with pytest.raises(InputError, match="leave --equal-tokens out"):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 from itertools import pairwise
 from pathlib import Path
@@ -124,6 +126,16 @@ def test_a_run_is_running_while_a_process_holds_it(tmp_path: Path) -> None:
     (tmp_path / "run.lock").write_text(str(os.getpid()))
     assert not is_running(tmp_path)
     RunLock(tmp_path).release()
+
+
+def test_who_looks_at_a_run_does_not_stand_in_its_way(tmp_path: Path) -> None:
+    (tmp_path / "run.lock").write_text("1")
+    with (tmp_path / "run.lock").open() as look:
+        fcntl.flock(look, fcntl.LOCK_SH)
+        ended = threading.Timer(0.02, lambda: fcntl.flock(look, fcntl.LOCK_UN))
+        ended.start()
+        RunLock(tmp_path).release()
+        ended.join()
 
 
 @pytest.mark.parametrize(

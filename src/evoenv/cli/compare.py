@@ -229,7 +229,10 @@ def read_flags(arguments: argparse.Namespace) -> ComparisonPlan:
     steps = arguments.steps or 0
     if arguments.responses:
         check_same_responses(names)
-        steps = -(-arguments.responses // (solver.prompts * solver.responses_per_prompt))
+        in_a_step = solver.prompts * solver.responses_per_prompt
+        if in_a_step < 1:
+            raise InputError("--responses: a step has no solver responses (solver.prompts is 0); give --steps instead")
+        steps = -(-arguments.responses // in_a_step)
     return make_plan(
         names, seeds,
         preset=preset, file=arguments.config, defaults=own, overrides=arguments.overrides,

@@ -242,7 +242,7 @@ def _lines(title: str, label: str, axis: Axis, curves: Iterable[Series], *, shar
 
 def _look(index: int) -> tuple[str, str]:
     """Choose a colour and a dash: lines are not told apart by colour alone."""
-    return COLOURS[index % len(COLOURS)], DASHES[index // 2 % len(DASHES)]
+    return COLOURS[index % len(COLOURS)], DASHES[(index // 2 + index // len(COLOURS)) % len(DASHES)]
 
 
 def _curve(name: str, points: Sequence[Points], plan: ComparisonPlan) -> Series:

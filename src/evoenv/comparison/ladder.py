@@ -10,9 +10,7 @@ would measure noise. Everything here is computed from the files of the runs.
 from __future__ import annotations
 
 import json
-import math
-import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +29,7 @@ from evoenv.comparison.plan import (
     run_directory,
     variant_of,
 )
+from evoenv.comparison.weighing import Gain, Measured, weigh
 from evoenv.errors import InputError, StoreError
 from evoenv.evaluation.protocol import Protocol, SuitePlan, check_protocol
 from evoenv.wording import plural
@@ -44,8 +43,6 @@ SUITES = ("corpus:basic", "corpus:near", "corpus:held-out")
 TEMPERATURES = (0.6, 1.0)
 SAMPLES = 8
 """pass@8 needs eight samples."""
-NOISE = 2.0
-"""Standard errors by which the upper bound must rise."""
 SAME_RESPONSES = frozenset({"untrained", "fixed", "fixed-all", "rlve"})
 """Curricula, beside `evoenv…`, whose every step has the same number of solver responses."""
 
@@ -122,26 +119,6 @@ def tokens_of_upper_bound(directory: Path, plan: ComparisonPlan) -> int:
 # --------------------------------------------------------------------------- what was measured
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One suite at one temperature, asked of one policy."""
-
-    accuracy: float
-    pass_at: float
-    """pass@8."""
-    right: tuple[float, ...]
-    """The share of right samples of every problem."""
-    levels: dict[str, tuple[float, float, int]]
-    """Accuracy, pass@8 and the number of problems, by level."""
-    samples: int
-    """Of each problem."""
-
-    @property
-    def luck(self) -> float:
-        """The variance of `accuracy` on these problems: other samples would give another share of right ones."""
-        return math.fsum(share * (1 - share) for share in self.right) / (self.samples - 1) / len(self.right) ** 2
-
-
 def read_measured(path: Path) -> Measured | None:
     """Read one evaluation of a run, or None if it was not made."""
     if not path.is_file():
@@ -154,7 +131,10 @@ def read_measured(path: Path) -> Measured | None:
             for level, part in kept["by_level"].items()
         }
         right = tuple(count / samples for count in kept["right"])
-        return Measured(float(kept["accuracy"]), float(kept["pass_at"][key]), right, levels, samples)
+        sizes = tuple(int(group["problems"]) for group in kept["by_environment"].values())
+        # environments of the same name are one entry, so that the sizes would not lie where the problems do
+        whole = sizes if sum(sizes) == len(right) else ()
+        return Measured(float(kept["accuracy"]), float(kept["pass_at"][key]), right, levels, samples, whole)
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise StoreError(f"{path} is not an evaluation of a ladder ({error!r}); remove the run to repeat it") from error
 
@@ -194,25 +174,6 @@ def read_json(path: Path) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
-    """A difference to the untrained model, or between two curricula, with its standard error."""
-
-    gain: float
-    error: float
-
-    @property
-    def moved(self) -> bool:
-        return self.gain > NOISE * self.error
-
-    def to_json(self) -> dict[str, Any]:
-        return {"gain": self.gain, "standard_error": self.error, "moved": self.moved}
-
-    @property
-    def words(self) -> str:
-        return f"{100 * self.gain:+.1f} points, standard error {100 * self.error:.1f}"
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether there is room: the upper bound against the untrained model."""
 
@@ -229,20 +190,23 @@ class Verdict:
         """Say it in one paragraph."""
         suites = "; ".join(f"{suite}: {gain.words}" for suite, gain in self.by_suite.items())
         head = (
-            f"The upper bound ({UPPER_BOUND}, {plural(self.seeds, 'seed')}) gains {self.average.words}, over all "
-            f"suites ({suites})."
+            f"The upper bound ({UPPER_BOUND}, {plural(self.seeds, 'seed')}) gains {100 * self.average.gain:+.2f} ± "
+            f"{100 * self.average.half:.2f} points over all suites ({suites}). Behind ± stands half of the 95% "
+            "interval, for other environments, samples and seeds."
         )
+        if self.seeds < 2:
+            head += " How much seeds differ is not known from one."
         if self.moved:
-            return f"{head} That is more than {NOISE:g} standard errors: there is room for the other rungs."
+            return f"{head} The gain is beyond noise: there is room for the other rungs."
         return (
-            f"{head} That is not more than {NOISE:g} standard errors: with these settings nothing is learnt that the "
-            "suites can show, whatever the curriculum. Try another rate, optimiser (training.optimizer=muon), more "
-            "responses or more instances in another -o."
+            f"{head} The gain is within noise: with these settings nothing is learnt that the suites can show, "
+            "whatever the curriculum. Try another rate, optimiser (training.optimizer=muon), more responses or more "
+            "instances in another -o."
         )
 
     def to_json(self) -> dict[str, Any]:
         return {
-            **self.average.to_json(), "noise": NOISE, "seeds": self.seeds,
+            **self.average.to_json(), "moved": self.moved, "seeds": self.seeds,
             "by_suite": {suite: gain.to_json() for suite, gain in self.by_suite.items()},
         }  # fmt: skip
 
@@ -261,61 +225,3 @@ def judge_upper_bound(directory: Path, plan: ComparisonPlan) -> Verdict | None:
 def verdict_of(plan: ComparisonPlan, start: Mapping[str, Measured], ends: Sequence[Mapping[str, Measured]]) -> Verdict:
     """Weigh the gain of the upper bound over the untrained model against its noise."""
     return Verdict(*weigh(plan, [start], ends), len(ends))
-
-
-def weigh(
-    plan: ComparisonPlan, before: Sequence[Mapping[str, Measured]], after: Sequence[Mapping[str, Measured]]
-) -> tuple[Gain, dict[str, Gain]]:
-    """Weigh what some runs have over others, on the same problems, against its noise: on average, and by suite.
-
-    A suite's gain is the mean over its problems of what all seeds and temperatures gained there. Two errors are added
-    as squares: that of problems and samples, and that of the seeds on either side (nothing if there is one alone).
-    Samples are luck in both, so that the sum is rather too large. It is the error for other instances of these
-    environments; for other environments, whose instances rise and fall together, it would be larger.
-    """
-    columns: dict[str, list[str]] = {}
-    for asked in plan.evaluation.plans.suites:
-        columns.setdefault(asked.suite, []).append(asked.name)
-    by_suite: dict[str, Gain] = {}
-    problem_errors: list[float] = []
-    means_by_seed: list[tuple[list[float], list[float]]] = []
-    for suite, names in columns.items():
-        old, new = ([_average_lists([run[name].right for name in names]) for run in runs] for runs in (before, after))
-        per_problem = _differences(_average_lists(old), _average_lists(new))
-        seeds = [_mean(values) for values in old], [_mean(values) for values in new]
-        problem_errors.append(_error(per_problem))
-        means_by_seed.append(seeds)
-        by_suite[suite] = Gain(_mean(per_problem), math.hypot(problem_errors[-1], *map(_error, seeds)))
-    # suites share their seeds and nothing else
-    seeds = _average_lists([old for old, _ in means_by_seed]), _average_lists([new for _, new in means_by_seed])
-    error = math.hypot(math.hypot(*problem_errors) / len(by_suite), *map(_error, seeds))
-    return Gain(_mean([gain.gain for gain in by_suite.values()]), error), by_suite
-
-
-def _average_lists(lists: Sequence[Sequence[float]]) -> list[float]:
-    """Average several lists, place by place."""
-    return [_mean(values) for values in _by_place(lists)]
-
-
-def _differences(before: Sequence[float], after: Sequence[float]) -> list[float]:
-    return [new - old for old, new in _by_place([before, after])]
-
-
-def _by_place(lists: Sequence[Sequence[float]]) -> Iterator[tuple[float, ...]]:
-    """Pair what several lists have at the same place: evaluations of the same problems."""
-    sizes = sorted({len(values) for values in lists})
-    if len(sizes) > 1:
-        raise StoreError(
-            f"evaluations have {' and '.join(map(str, sizes))} problems; expected the same ones: remove the run's "
-            "directory to repeat it"
-        )
-    return zip(*lists, strict=True)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
-def _error(values: Sequence[float]) -> float:
-    """Compute the standard error of a mean; 0 for one value alone, about which nothing is known."""
-    return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evoenv.comparison.ladder import NOISE, Gain, weigh
 from evoenv.comparison.ladder_table import BASES, Basis, Reading, compared_at
 from evoenv.comparison.plan import BASELINE, ComparisonPlan
 from evoenv.comparison.table import AVERAGE
+from evoenv.comparison.weighing import Gain, weigh
 
 ORIGINALS_ALONE = "fixed"
 """What the others are measured against: the same environments to begin with, and nothing else."""
@@ -31,7 +31,7 @@ class Difference:
         """Say whether it is more than noise; one seed says nothing about how much seeds differ."""
         if min(self.seeds) < 2:
             return "one seed: open"
-        if abs(self.average.gain) <= NOISE * self.average.error:
+        if abs(self.average.gain) <= self.average.half:
             return "within noise"
         return "better" if self.average.gain > 0 else "worse"
 
@@ -65,8 +65,8 @@ def differences_markdown(differences: Sequence[Difference]) -> str:
     if not differences:
         return ""
     explained = (
-        "Differences of pass@1 in points on the same problems ± one standard error (problems, samples and seeds); more "
-        f"than {NOISE:g} of them is more than noise."
+        "Differences of pass@1 in points on the same problems ± half of the 95% interval, for other environments, "
+        "samples and seeds."
     )
     head = f"## Against `{ORIGINALS_ALONE}`, which has the originals alone"
     return "\n".join([head, "", explained, "", *differences_table(differences), ""])
@@ -78,10 +78,6 @@ def differences_table(differences: Sequence[Difference]) -> list[str]:
     lines = [f"| curriculum | at equal | seeds | {' | '.join(columns)} | |", "|---" * (len(columns) + 4) + "|"]
     for item in differences:
         cells = [item.curriculum, item.basis, " and ".join(map(str, item.seeds))]
-        cells += [_points(gain) for gain in (item.average, *item.by_suite.values())]
+        cells += [gain.words for gain in (item.average, *item.by_suite.values())]
         lines.append(f"| {' | '.join(cells)} | {item.words} |")
     return lines
-
-
-def _points(gain: Gain) -> str:
-    return f"{100 * gain.gain:+.1f} ± {100 * gain.error:.1f}"

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from evoenv.comparison.figures import COLOURS, Points, combine
-from evoenv.comparison.ladder import Measured
 from evoenv.comparison.ladder_table import BASES, Reading, Rung, average_gain, reached_words
 from evoenv.comparison.plan import BASELINE, UPPER_BOUND, ComparisonPlan
+from evoenv.comparison.weighing import Measured
 from evoenv.durable import write_bytes
 from evoenv.report.charts import DASHES, Bar, Bars, Figure, Lines, Series
 

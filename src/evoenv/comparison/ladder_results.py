@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evoenv.comparison.ladder import Measured, Verdict, judge_upper_bound, read_start
+from evoenv.comparison.ladder import Verdict, judge_upper_bound, read_start
 from evoenv.comparison.ladder_differences import Difference, differences_markdown, differences_of
 from evoenv.comparison.ladder_figures import write_ladder_figures
 from evoenv.comparison.ladder_table import (
@@ -23,6 +23,7 @@ from evoenv.comparison.ladder_table import (
 )
 from evoenv.comparison.plan import ComparisonPlan, is_done, write_json
 from evoenv.comparison.series import ComparedRun, read_runs
+from evoenv.comparison.weighing import Measured
 from evoenv.durable import write_bytes
 
 
@@ -47,8 +48,7 @@ def read_ladder(directory: Path, plan: ComparisonPlan) -> LadderResults:
     """Compute everything from the files of the runs."""
     verdict, start, runs = judge_upper_bound(directory, plan), read_start(directory, plan), read_runs(directory, plan)
     points = read_points(directory, plan, runs)
-    moved = verdict is not None and verdict.moved
-    rungs = [rung for basis in BASES for rung in rungs_of(plan, basis, start, points, moved=moved)]
+    rungs = [rung for basis in BASES for rung in rungs_of(plan, basis, start, points)]
     return LadderResults(verdict, start, runs, points, rungs, differences_of(plan, points))
 
 

@@ -10,16 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from evoenv.comparison.ladder import (
-    SAMPLES,
-    Measured,
-    Verdict,
-    evaluated_steps,
-    read_step,
-)
+from evoenv.comparison.ladder import SAMPLES, Verdict, evaluated_steps, read_step
 from evoenv.comparison.plan import BASELINE, UPPER_BOUND, ComparisonPlan, RunPlan, is_done
 from evoenv.comparison.series import ComparedRun
 from evoenv.comparison.table import AVERAGE, Mean, mean_of, share
+from evoenv.comparison.weighing import Measured, columns_by_suite, weigh
 
 Basis: TypeAlias = Literal["responses", "tokens"]
 BASES: tuple[Basis, ...] = ("responses", "tokens")
@@ -133,17 +128,18 @@ def rungs_of(
     basis: Basis,
     start: Mapping[str, Measured],
     points: Mapping[tuple[str, int], Sequence[Reading]],
-    *,
-    moved: bool,
 ) -> list[Rung]:
     """Make one table: a rung for every curriculum that has finished runs, in the order of the plan."""
     chosen = [reading for own in points.values() if (reading := compared_at(plan, basis, own)) is not None]
-    upper = [average_gain(reading, start) for reading in chosen if reading.curriculum == UPPER_BOUND]
+    top = [reading for reading in chosen if reading.curriculum == UPPER_BOUND]
+    # of a gain that may be noise there is no share
+    moved = bool(top and start) and weigh(plan, [start], [reading.columns for reading in top])[0].moved
+    upper = [average_gain(reading, start) for reading in top] if moved else []
     rungs = []
     for name in plan.curricula:
         own = [reading for reading in chosen if reading.curriculum == name]
         if own and start:
-            rungs.append(_rung(plan, basis, start, own, upper if moved else []))
+            rungs.append(_rung(plan, basis, start, own, upper))
     return rungs
 
 
@@ -170,7 +166,7 @@ def _rung(
         pass_gain={
             column: mean_of([eight - before[column][1] for _, eight in values]) for column, values in after.items()
         },
-        reached=_reached(name, gains, upper, luck_of(start)),
+        reached=_reached(name, gains, upper, luck_of(plan, start)),
         per_thousand=mean_of([1000 * gain / item.responses for gain, item in zip(gains, own, strict=True)])
         if all(item.responses for item in own)
         else None,
@@ -189,9 +185,13 @@ def average_gain(reading: Reading, start: Mapping[str, Measured]) -> float:
     return _value(reading.columns, AVERAGE, "accuracy") - _value(start, AVERAGE, "accuracy")
 
 
-def luck_of(start: Mapping[str, Measured]) -> float:
-    """Compute the variance of the untrained model's average accuracy: every gain has subtracted the same samples."""
-    return math.fsum(item.luck for item in start.values()) / len(start) ** 2
+def luck_of(plan: ComparisonPlan, start: Mapping[str, Measured]) -> float:
+    """Compute the variance of the untrained model's average accuracy: every gain has subtracted the same samples.
+
+    A suite is asked with the same random numbers at every temperature, so that its columns may be lucky together.
+    """
+    suites = [math.fsum(math.sqrt(start[name].luck) for name in names) for names in columns_by_suite(plan).values()]
+    return math.fsum(luck**2 for luck in suites) / len(start) ** 2
 
 
 def _reached(
@@ -236,8 +236,8 @@ def to_markdown(
         common = (
             "Intervals are over seeds, on these problems. What all gains subtract, the untrained model's accuracy, is "
             "measured once: other samples of it would change every gain alike, standard error "
-            f"{100 * math.sqrt(luck_of(start)):.2f} points (Avg). That is in the errors of shares and in no interval "
-            "of a gain."
+            f"{100 * math.sqrt(luck_of(plan, start)):.2f} points (Avg) at most. That is in the errors of shares and in "
+            "no interval of a gain."
         )
         parts += [common, ""]
     heads = {

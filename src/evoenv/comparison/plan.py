@@ -18,11 +18,14 @@ from evoenv.environment.sets import CORPUS, SPLITS
 from evoenv.errors import InputError
 from evoenv.evaluation.protocol import Protocol, SuitePlan
 from evoenv.settings import run_config
+from evoenv.store.database import DATABASE_NAME
+from evoenv.store.store import Store
 
 PLAN, RUNS, START, DONE, LOG, SERIES = "plan.json", "runs", "start", "done.json", "log.txt", "series.csv"
 BASELINE, UPPER_BOUND = "untrained", "fixed-all"
 LABEL = "@"
 """Stands between a curriculum and the label of one with settings of its own."""
+ENVIRONMENTS = "curriculum.environments"
 UNBOUNDED_STEPS = 1_000_000_000
 """The step limit of a run that a token budget ends."""
 
@@ -243,9 +246,9 @@ def make_plan(
             raise InputError(
                 f"{name} differs from {variant_of(name)} in nothing; give it a setting: --set {name}:section.key=value"
             )
-        if variant_of(name) == UPPER_BOUND:
-            families = f"curriculum.environments={all_families(first.curriculum.environments)}"
-            own_settings[name] = (families, *own_settings.get(name, ()))
+        its_own = own_settings.get(name, ())
+        if variant_of(name) == UPPER_BOUND and not any(setting.startswith(f"{ENVIRONMENTS}=") for setting in its_own):
+            own_settings[name] = (f"{ENVIRONMENTS}={all_families(first.curriculum.environments)}", *its_own)
     configs = {
         (name, seed): run_config(
             preset, file, [*own, *own_settings.get(name, ()), *run_settings(name, seed, steps, tokens)]
@@ -360,8 +363,12 @@ def _check_continues(directory: Path, before: ComparisonPlan, plan: ComparisonPl
 def _check_not_passed(directory: Path, before: ComparisonPlan, steps: int) -> None:
     """Refuse a number of steps that a run has gone beyond for its tokens: it cannot be evaluated there any more."""
     for run in before.runs:
-        reached = _done_state(directory, run).get("steps", 0)
-        if reached > steps and not any((run_directory(directory, run) / "evaluations").glob(f"step-{steps:05d}-*")):
+        place = run_directory(directory, run)
+        reached = int(_done_state(directory, run).get("steps", 0))
+        if (place / DATABASE_NAME).is_file():  # it may have been stopped on its way
+            with Store.read(place) as store:
+                reached = max(reached, store.last_step())
+        if reached > steps and not any((place / "evaluations").glob(f"step-{steps:05d}-*")):
             raise InputError(
                 f"{run.name} in {directory} went on to step {reached} for its tokens and was not evaluated at step "
                 f"{steps}; ask for {reached} steps or more, or choose another -o"

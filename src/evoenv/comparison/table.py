@@ -57,8 +57,14 @@ def mean_of(values: Sequence[float]) -> Mean:
     if count < 2:
         return Mean(mean, None, count)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
-    point = T_975[count - 2] if count - 2 < len(T_975) else 1.96 + 2.4 / (count - 1)
-    return Mean(mean, point * deviation / math.sqrt(count), count)
+    return Mean(mean, student(count - 1) * deviation / math.sqrt(count), count)
+
+
+def student(freedom: float) -> float:
+    """Return the 97.5% point of Student's t; degrees of freedom that are no whole number are rounded down."""
+    if freedom > len(T_975):
+        return 1.96 + 2.4 / freedom
+    return T_975[max(1, math.floor(freedom)) - 1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,8 @@ from evoenv.store.schema import MIGRATIONS, SCHEMA_VERSION
 
 DATABASE_NAME = "run.sqlite"
 LOCK_NAME = "run.lock"
+LOOKS, LOOK_S = 5, 0.01
+"""How often and after how many seconds a lock that is held is tried again."""
 
 
 def is_run(path: Path) -> bool:
@@ -42,7 +45,7 @@ class RunLock:
                 f"cannot write in {directory}: {error.strerror}; check the path and its permissions"
             ) from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._take()
         except OSError as error:
             self._file.seek(0)
             holder = self._file.read().strip() or "unknown"
@@ -59,6 +62,15 @@ class RunLock:
         self._file.truncate()
         self._file.write(str(os.getpid()))
         self._file.flush()
+
+    def _take(self) -> None:
+        """Take the lock; who looks whether a run is running (`evoenv watch`) holds it for a moment."""
+        for _ in range(LOOKS):
+            with suppress(BlockingIOError):
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            time.sleep(LOOK_S)
+        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def release(self) -> None:
         if not self._file.closed:

@@ -1,0 +1,161 @@
+"""Weigh a difference between evaluations of the same problems against its noise: environments, samples and seeds."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evoenv.comparison.plan import ComparisonPlan
+from evoenv.comparison.table import student
+from evoenv.errors import StoreError
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One suite at one temperature, asked of one policy."""
+
+    accuracy: float
+    pass_at: float
+    """pass@8."""
+    right: tuple[float, ...]
+    """The share of right samples of every problem."""
+    levels: dict[str, tuple[float, float, int]]
+    """Accuracy, pass@8 and the number of problems, by level."""
+    samples: int
+    """Of each problem."""
+    environments: tuple[int, ...] = ()
+    """How many problems each environment has, in their order; empty if every problem stands for itself."""
+
+    @property
+    def luck(self) -> float:
+        """The variance of `accuracy` on these problems: other samples would give another share of right ones."""
+        return math.fsum(share * (1 - share) for share in self.right) / (self.samples - 1) / len(self.right) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """A difference to the untrained model, or between two curricula, with its noise."""
+
+    gain: float
+    error: float
+    """Its standard error."""
+    freedom: float = math.inf
+    """The degrees of freedom of that error: how well it is known itself."""
+
+    @property
+    def half(self) -> float:
+        """Half of the 95% interval, by Student's distribution."""
+        return student(self.freedom) * self.error
+
+    @property
+    def moved(self) -> bool:
+        return self.gain > self.half
+
+    def to_json(self) -> dict[str, Any]:
+        return {"gain": self.gain, "standard_error": self.error, "half": self.half}
+
+    @property
+    def words(self) -> str:
+        return f"{100 * self.gain:+.1f} ± {100 * self.half:.1f}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Error:
+    """A standard error and the degrees of freedom that it has."""
+
+    size: float
+    freedom: float
+
+    def shrunk(self, by: float) -> _Error:
+        return _Error(self.size / by, self.freedom)
+
+
+def weigh(
+    plan: ComparisonPlan, before: Sequence[Mapping[str, Measured]], after: Sequence[Mapping[str, Measured]]
+) -> tuple[Gain, dict[str, Gain]]:
+    """Weigh what some runs have over others, on the same problems, against its noise: on average, and by suite.
+
+    A suite's gain is the mean over its problems of what all seeds and temperatures gained there. Two errors are added
+    as squares: that of the environments, whose instances rise and fall together, and that of the seeds on either side
+    (nothing if there is one alone). Samples are luck in both, so that the sum is rather too large. Few environments
+    and very few seeds know their own errors badly: the degrees of freedom of the sum are Welch's and Satterthwaite's.
+    """
+    columns = columns_by_suite(plan)
+    by_suite: dict[str, Gain] = {}
+    environment_errors: list[_Error] = []
+    means_by_seed: list[tuple[list[float], list[float]]] = []
+    for suite, names in columns.items():
+        old, new = ([_average_lists([run[name].right for name in names]) for run in runs] for runs in (before, after))
+        per_problem = _differences(_average_lists(old), _average_lists(new))
+        seeds = [_mean(values) for values in old], [_mean(values) for values in new]
+        environment_errors.append(_clustered(per_problem, before[0][names[0]].environments))
+        means_by_seed.append(seeds)
+        by_suite[suite] = _gain(_mean(per_problem), [environment_errors[-1], *map(_of_seeds, seeds)])
+    # suites share their seeds and nothing else
+    seeds = _average_lists([old for old, _ in means_by_seed]), _average_lists([new for _, new in means_by_seed])
+    shares = [error.shrunk(len(by_suite)) for error in environment_errors]
+    average = _gain(_mean([gain.gain for gain in by_suite.values()]), [*shares, *map(_of_seeds, seeds)])
+    return average, by_suite
+
+
+def columns_by_suite(plan: ComparisonPlan) -> dict[str, list[str]]:
+    """Name the columns of each suite: one for every temperature."""
+    columns: dict[str, list[str]] = {}
+    for asked in plan.evaluation.plans.suites:
+        columns.setdefault(asked.suite, []).append(asked.name)
+    return columns
+
+
+def _gain(gain: float, errors: Iterable[_Error]) -> Gain:
+    """Add errors as squares; how well the sum is known follows from how well its parts are (Welch, Satterthwaite)."""
+    own = [error for error in errors if error.size]
+    size = math.hypot(*(error.size for error in own))
+    doubt = math.fsum(error.size**4 / error.freedom for error in own)
+    return Gain(gain, size, size**4 / doubt if doubt else math.inf)
+
+
+def _clustered(values: Sequence[float], sizes: Sequence[int]) -> _Error:
+    """Compute the error of a mean whose values come in groups, of these sizes one after the other."""
+    mean, begin, sums = _mean(values), 0, []
+    for size in sizes or [1] * len(values):
+        sums.append(math.fsum(value - mean for value in values[begin : begin + size]))
+        begin += size
+    count = len(sums)
+    if count < 2:
+        return _Error(0.0, math.inf)
+    square = math.fsum(total**2 for total in sums) * count / (count - 1)
+    return _Error(math.sqrt(square) / len(values), count - 1)
+
+
+def _of_seeds(means: Sequence[float]) -> _Error:
+    """Compute the error of a mean over seeds; 0 for one alone, about which nothing is known."""
+    if len(means) < 2:
+        return _Error(0.0, math.inf)
+    return _Error(statistics.stdev(means) / math.sqrt(len(means)), len(means) - 1)
+
+
+def _average_lists(lists: Sequence[Sequence[float]]) -> list[float]:
+    """Average several lists, place by place."""
+    return [_mean(values) for values in _by_place(lists)]
+
+
+def _differences(before: Sequence[float], after: Sequence[float]) -> list[float]:
+    return [new - old for old, new in _by_place([before, after])]
+
+
+def _by_place(lists: Sequence[Sequence[float]]) -> Iterator[tuple[float, ...]]:
+    """Pair what several lists have at the same place: evaluations of the same problems."""
+    sizes = sorted({len(values) for values in lists})
+    if len(sizes) > 1:
+        raise StoreError(
+            f"evaluations have {' and '.join(map(str, sizes))} problems; expected the same ones: remove the run's "
+            "directory to repeat it"
+        )
+    return zip(*lists, strict=True)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
