@@ -167,7 +167,8 @@ def over_the_originals(results: LadderResults) -> Facts:
     for item in results.differences:
         for name, gain in {"": item.average, **{f"{suite}.": gain for suite, gain in item.by_suite.items()}}.items():
             where = f"{item.curriculum}.{item.basis}.{name}over_fixed"
-            facts |= {where: points(gain.gain), f"{where}.half": f"{100 * gain.half:.1f}"}
+            facts |= {where: points(gain.gain), f"{where}.half": f"{100 * gain.here.half:.1f}"}
+            facts[f"{where}.half.elsewhere"] = f"{100 * gain.elsewhere.half:.1f}"
         facts[f"{item.curriculum}.{item.basis}.over_fixed.words"] = item.words
     return facts
 

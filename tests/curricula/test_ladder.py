@@ -127,16 +127,16 @@ def test_noise_is_that_of_environments_and_that_of_seeds() -> None:
     assert verdict.by_suite["near"].gain == pytest.approx(0.3)
     problems = 0.1 / math.sqrt(2) / math.sqrt(2)  # deviation of 0.25 and 0.35, over two problems
     seeds = 0.2 / math.sqrt(2) / math.sqrt(2)
-    assert verdict.by_suite["near"].error == pytest.approx(math.hypot(problems, seeds))
+    assert verdict.by_suite["near"].here.error == pytest.approx(math.hypot(problems, seeds))
     # two suites halve the problems' variance; the seeds are the same in both
-    assert verdict.average.error == pytest.approx(math.hypot(problems / math.sqrt(2), seeds))
+    assert verdict.average.here.error == pytest.approx(math.hypot(problems / math.sqrt(2), seeds))
     assert (verdict.average.gain, verdict.seeds) == (pytest.approx(0.3), 2)
     # one degree of freedom for each of the errors 0.05, 0.05 (environments, shrunk to 0.05/2 each) and 0.1 (seeds)
     parts = (problems / 2, problems / 2, seeds)
     freedom = sum(part**2 for part in parts) ** 2 / sum(part**4 for part in parts)
-    assert verdict.average.freedom == pytest.approx(freedom)
+    assert verdict.average.here.freedom == pytest.approx(freedom)
     assert 1 < freedom < 2, "rounded down to one"
-    assert verdict.average.half == pytest.approx(12.706 * verdict.average.error)
+    assert verdict.average.here.half == pytest.approx(12.706 * verdict.average.here.error)
     assert not verdict.moved, "two seeds that differ as much as that say nothing"
     agreeing = verdict_of(plan, start, [everywhere(0.4, 0.6), everywhere(0.401, 0.602)])
     assert agreeing.moved
@@ -157,10 +157,12 @@ def test_instances_of_one_environment_are_not_independent() -> None:
     verdict = verdict_of(plan, grouped(0.1, 0.1, 0.1, 0.1), [grouped(0.2, 0.2, 0.4, 0.4)])
     # gains of 0.1 and 0.3 by environment: their deviation 0.2 / √2, over √2
     assert verdict.by_suite["near"].gain == pytest.approx(0.2)
-    assert verdict.by_suite["near"].error == pytest.approx(0.1)
-    assert verdict.by_suite["near"].freedom == pytest.approx(1)
-    apart = verdict_of(plan, everywhere(0.1, 0.1, 0.1, 0.1), [everywhere(0.2, 0.2, 0.4, 0.4)])
-    assert apart.by_suite["near"].error == pytest.approx(0.1 / math.sqrt(3))
+    assert verdict.by_suite["near"].elsewhere.error == pytest.approx(0.1)
+    assert verdict.by_suite["near"].elsewhere.freedom == pytest.approx(1)
+    # by problem, each by itself: deviations of 0.1, over four problems
+    assert verdict.by_suite["near"].here.error == pytest.approx(0.1 / math.sqrt(3))
+    assert verdict.by_suite["near"].here.freedom == pytest.approx(3)
+    assert verdict.by_suite["near"].words == "+20.0 ± 18.4 (127.1)"
     assert "How much seeds differ is not known from one." in verdict.words
 
 
@@ -334,15 +336,15 @@ def test_curricula_are_weighed_against_the_originals_alone_problem_by_problem() 
     assert evoenv.average.gain == pytest.approx(0.45)
     problems = 0.05  # a deviation of 0.1 / √2, over √2
     seeds = 0.05  # means of 0.3 and 0.4, and of 0.75 and 0.85: the same
-    assert evoenv.by_suite["near"].error == pytest.approx(math.hypot(problems, seeds, seeds))
-    assert evoenv.average.error == pytest.approx(math.hypot(problems / math.sqrt(2), seeds, seeds))
+    assert evoenv.by_suite["near"].here.error == pytest.approx(math.hypot(problems, seeds, seeds))
+    assert evoenv.average.here.error == pytest.approx(math.hypot(problems / math.sqrt(2), seeds, seeds))
     # four parts with one degree of freedom each, of 0.025, 0.025, 0.05 and 0.05: together 2.9, rounded down
     freedom = (2 * 0.025**2 + 2 * 0.05**2) ** 2 / (2 * 0.025**4 + 2 * 0.05**4)
-    assert evoenv.average.freedom == pytest.approx(freedom)
-    assert evoenv.average.half == pytest.approx(4.303 * evoenv.average.error)
+    assert evoenv.average.here.freedom == pytest.approx(freedom)
+    assert evoenv.average.here.half == pytest.approx(4.303 * evoenv.average.here.error)
     assert (evoenv.words, rlve.words) == ("better", "one seed: open")
     page = differences_markdown([evoenv, rlve])
-    assert "| evoenv | responses | 2 and 2 | +45.0 ± 34.0 | " in page
+    assert "| evoenv | responses | 2 and 2 | +45.0 ± 34.0 (34.0) | " in page
     assert page.count("one seed: open") == 1
     assert differences_of(plan, {key: own for key, own in points.items() if key[0] != "fixed"}) == []
     assert differences_markdown([]) == ""
@@ -352,6 +354,17 @@ def test_curricula_are_weighed_against_the_originals_alone_problem_by_problem() 
     }  # fmt: skip
     renamed = {key: [replace(item, curriculum=key[0]) for item in own] for key, own in other_way.items()}
     assert [item.words for item in differences_of(plan, renamed)] == ["worse"]
+    # two environments gain 0.1 and 0.3: beyond noise by problem (half 0.10), within it by environment (half 0.30)
+    before, after = (
+        {column: measured(*right, environments=(2, 2)) for column in COLUMNS}
+        for right in ((0.2, 0.2, 0.2, 0.2), (0.3, 0.3, 0.5, 0.5))
+    )
+    kinds = {
+        (name, seed): [Reading(name, seed, 10, 160, 900, 600, columns)]
+        for name, columns in (("fixed", before), ("evoenv", after))
+        for seed in (0, 1)
+    }
+    assert [item.words for item in differences_of(plan, kinds)] == ["better on these environments"]
     uneven = [replace(points["evoenv", 1][0], columns=everywhere(0.5))]
     with pytest.raises(StoreError, match="1 and 2 problems; expected the same ones"):
         differences_of(plan, {**points, ("evoenv", 1): uneven})

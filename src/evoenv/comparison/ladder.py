@@ -29,7 +29,7 @@ from evoenv.comparison.plan import (
     run_directory,
     variant_of,
 )
-from evoenv.comparison.weighing import Gain, Measured, weigh
+from evoenv.comparison.weighing import HOW_WIDE, Gain, Measured, weigh
 from evoenv.errors import InputError, StoreError
 from evoenv.evaluation.protocol import Protocol, SuitePlan, check_protocol
 from evoenv.wording import plural
@@ -190,9 +190,8 @@ class Verdict:
         """Say it in one paragraph."""
         suites = "; ".join(f"{suite}: {gain.words}" for suite, gain in self.by_suite.items())
         head = (
-            f"The upper bound ({UPPER_BOUND}, {plural(self.seeds, 'seed')}) gains {100 * self.average.gain:+.2f} ± "
-            f"{100 * self.average.half:.2f} points over all suites ({suites}). Behind ± stands half of the 95% "
-            "interval, for other environments, samples and seeds."
+            f"The upper bound ({UPPER_BOUND}, {plural(self.seeds, 'seed')}) gains {self.average.words} points over all "
+            f"suites ({suites}). {HOW_WIDE}."
         )
         if self.seeds < 2:
             head += " How much seeds differ is not known from one."

@@ -9,7 +9,7 @@ from typing import Any
 from evoenv.comparison.ladder_table import BASES, Basis, Reading, compared_at
 from evoenv.comparison.plan import BASELINE, ComparisonPlan
 from evoenv.comparison.table import AVERAGE
-from evoenv.comparison.weighing import Gain, weigh
+from evoenv.comparison.weighing import HOW_WIDE, Gain, weigh
 
 ORIGINALS_ALONE = "fixed"
 """What the others are measured against: the same environments to begin with, and nothing else."""
@@ -31,9 +31,11 @@ class Difference:
         """Say whether it is more than noise; one seed says nothing about how much seeds differ."""
         if min(self.seeds) < 2:
             return "one seed: open"
-        if abs(self.average.gain) <= self.average.half:
+        size = abs(self.average.gain)
+        if size <= self.average.here.half:
             return "within noise"
-        return "better" if self.average.gain > 0 else "worse"
+        where = "" if size > self.average.elsewhere.half else " on these environments"
+        return ("better" if self.average.gain > 0 else "worse") + where
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -64,10 +66,7 @@ def differences_markdown(differences: Sequence[Difference]) -> str:
     """Write the section of the page; empty if there is nothing to compare."""
     if not differences:
         return ""
-    explained = (
-        "Differences of pass@1 in points on the same problems ± half of the 95% interval, for other environments, "
-        "samples and seeds."
-    )
+    explained = f"Differences of pass@1 in points on the same problems. {HOW_WIDE}."
     head = f"## Against `{ORIGINALS_ALONE}`, which has the originals alone"
     return "\n".join([head, "", explained, "", *differences_table(differences), ""])
 

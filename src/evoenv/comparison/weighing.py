@@ -1,4 +1,9 @@
-"""Weigh a difference between evaluations of the same problems against its noise: environments, samples and seeds."""
+"""Weigh a difference between evaluations of the same problems against its noise: that of problems and that of seeds.
+
+Noise has two sizes. For other instances of *these* environments every problem counts by itself. For *other*
+environments the environments count, since the instances of one rise and fall together: that noise is larger, and no
+number of instances makes it smaller.
+"""
 
 from __future__ import annotations
 
@@ -36,41 +41,51 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
-    """A difference to the untrained model, or between two curricula, with its noise."""
+class Noise:
+    """A standard error and its degrees of freedom: how well it is known itself."""
 
-    gain: float
     error: float
-    """Its standard error."""
     freedom: float = math.inf
-    """The degrees of freedom of that error: how well it is known itself."""
 
     @property
     def half(self) -> float:
         """Half of the 95% interval, by Student's distribution."""
         return student(self.freedom) * self.error
 
-    @property
-    def moved(self) -> bool:
-        return self.gain > self.half
-
-    def to_json(self) -> dict[str, Any]:
-        return {"gain": self.gain, "standard_error": self.error, "half": self.half}
-
-    @property
-    def words(self) -> str:
-        return f"{100 * self.gain:+.1f} ± {100 * self.half:.1f}"
+    def shrunk(self, by: float) -> Noise:
+        return Noise(self.error / by, self.freedom)
 
 
 @dataclass(frozen=True, slots=True)
-class _Error:
-    """A standard error and the degrees of freedom that it has."""
+class Gain:
+    """A difference to the untrained model, or between two curricula, with its noise."""
 
-    size: float
-    freedom: float
+    gain: float
+    here: Noise
+    """For other instances of these environments, other samples and seeds."""
+    elsewhere: Noise
+    """For other environments as well."""
 
-    def shrunk(self, by: float) -> _Error:
-        return _Error(self.size / by, self.freedom)
+    @property
+    def moved(self) -> bool:
+        return self.gain > self.here.half
+
+    def to_json(self) -> dict[str, Any]:
+        sizes = {
+            name: {"standard_error": noise.error, "half": noise.half}
+            for name, noise in (("these_environments", self.here), ("other_environments", self.elsewhere))
+        }
+        return {"gain": self.gain, **sizes}
+
+    @property
+    def words(self) -> str:
+        return f"{100 * self.gain:+.1f} ± {100 * self.here.half:.1f} ({100 * self.elsewhere.half:.1f})"
+
+
+HOW_WIDE = (
+    "Behind ± stands half of the 95% interval for other instances of these environments, other samples and seeds; in "
+    "brackets half of that for other environments"
+)
 
 
 def weigh(
@@ -79,26 +94,26 @@ def weigh(
     """Weigh what some runs have over others, on the same problems, against its noise: on average, and by suite.
 
     A suite's gain is the mean over its problems of what all seeds and temperatures gained there. Two errors are added
-    as squares: that of the environments, whose instances rise and fall together, and that of the seeds on either side
-    (nothing if there is one alone). Samples are luck in both, so that the sum is rather too large. Few environments
-    and very few seeds know their own errors badly: the degrees of freedom of the sum are Welch's and Satterthwaite's.
+    as squares: that of the problems (or of the environments), and that of the seeds on either side; nothing if there
+    is one alone, about which nothing is known. Samples are luck in both, so that the sum is rather too large. Few
+    environments and very few seeds know their own errors badly: the degrees of freedom of the sum are Welch's and
+    Satterthwaite's.
     """
     columns = columns_by_suite(plan)
     by_suite: dict[str, Gain] = {}
-    environment_errors: list[_Error] = []
+    asked: list[tuple[Noise, Noise]] = []
     means_by_seed: list[tuple[list[float], list[float]]] = []
     for suite, names in columns.items():
         old, new = ([_average_lists([run[name].right for name in names]) for run in runs] for runs in (before, after))
         per_problem = _differences(_average_lists(old), _average_lists(new))
         seeds = [_mean(values) for values in old], [_mean(values) for values in new]
-        environment_errors.append(_clustered(per_problem, before[0][names[0]].environments))
+        asked.append((_clustered(per_problem), _clustered(per_problem, before[0][names[0]].environments)))
         means_by_seed.append(seeds)
-        by_suite[suite] = _gain(_mean(per_problem), [environment_errors[-1], *map(_of_seeds, seeds)])
+        by_suite[suite] = _gain(_mean(per_problem), [asked[-1]], seeds)
     # suites share their seeds and nothing else
     seeds = _average_lists([old for old, _ in means_by_seed]), _average_lists([new for _, new in means_by_seed])
-    shares = [error.shrunk(len(by_suite)) for error in environment_errors]
-    average = _gain(_mean([gain.gain for gain in by_suite.values()]), [*shares, *map(_of_seeds, seeds)])
-    return average, by_suite
+    shares = [(here.shrunk(len(by_suite)), elsewhere.shrunk(len(by_suite))) for here, elsewhere in asked]
+    return _gain(_mean([gain.gain for gain in by_suite.values()]), shares, seeds), by_suite
 
 
 def columns_by_suite(plan: ComparisonPlan) -> dict[str, list[str]]:
@@ -109,32 +124,39 @@ def columns_by_suite(plan: ComparisonPlan) -> dict[str, list[str]]:
     return columns
 
 
-def _gain(gain: float, errors: Iterable[_Error]) -> Gain:
+def _gain(gain: float, asked: Sequence[tuple[Noise, Noise]], seeds: Iterable[Sequence[float]]) -> Gain:
+    of_seeds = [_of_seeds(means) for means in seeds]
+    here, elsewhere = (_together([*parts, *of_seeds]) for parts in zip(*asked, strict=True))
+    # with more degrees of freedom the larger error can have the smaller interval, which would mean nothing
+    return Gain(gain, here, max(here, elsewhere, key=lambda noise: noise.half))
+
+
+def _together(parts: Iterable[Noise]) -> Noise:
     """Add errors as squares; how well the sum is known follows from how well its parts are (Welch, Satterthwaite)."""
-    own = [error for error in errors if error.size]
-    size = math.hypot(*(error.size for error in own))
-    doubt = math.fsum(error.size**4 / error.freedom for error in own)
-    return Gain(gain, size, size**4 / doubt if doubt else math.inf)
+    own = [part for part in parts if part.error]
+    error = math.hypot(*(part.error for part in own))
+    doubt = math.fsum(part.error**4 / part.freedom for part in own)
+    return Noise(error, error**4 / doubt if doubt else math.inf)
 
 
-def _clustered(values: Sequence[float], sizes: Sequence[int]) -> _Error:
-    """Compute the error of a mean whose values come in groups, of these sizes one after the other."""
+def _clustered(values: Sequence[float], sizes: Sequence[int] = ()) -> Noise:
+    """Compute the error of a mean whose values come in groups, of these sizes one after the other; of one each."""
     mean, begin, sums = _mean(values), 0, []
     for size in sizes or [1] * len(values):
         sums.append(math.fsum(value - mean for value in values[begin : begin + size]))
         begin += size
     count = len(sums)
     if count < 2:
-        return _Error(0.0, math.inf)
+        return Noise(0.0)
     square = math.fsum(total**2 for total in sums) * count / (count - 1)
-    return _Error(math.sqrt(square) / len(values), count - 1)
+    return Noise(math.sqrt(square) / len(values), count - 1)
 
 
-def _of_seeds(means: Sequence[float]) -> _Error:
+def _of_seeds(means: Sequence[float]) -> Noise:
     """Compute the error of a mean over seeds; 0 for one alone, about which nothing is known."""
     if len(means) < 2:
-        return _Error(0.0, math.inf)
-    return _Error(statistics.stdev(means) / math.sqrt(len(means)), len(means) - 1)
+        return Noise(0.0)
+    return Noise(statistics.stdev(means) / math.sqrt(len(means)), len(means) - 1)
 
 
 def _average_lists(lists: Sequence[Sequence[float]]) -> list[float]:
