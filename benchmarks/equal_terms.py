@@ -60,6 +60,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.prompts < 2:
         parser.error(f"--prompts is {arguments.prompts}; expected 2 or more, between which there is an error")
+    if arguments.json and not arguments.json.absolute().parent.is_dir():
+        parser.error(f"--json {arguments.json}: its folder is missing; make it first")
     try:
         compare(arguments)
     except EvoEnvError as error:

@@ -168,7 +168,8 @@ def over_the_originals(results: LadderResults) -> Facts:
         for name, gain in {"": item.average, **{f"{suite}.": gain for suite, gain in item.by_suite.items()}}.items():
             where = f"{item.curriculum}.{item.basis}.{name}over_fixed"
             facts |= {where: points(gain.gain), f"{where}.half": f"{100 * gain.here.half:.1f}"}
-            facts[f"{where}.half.elsewhere"] = f"{100 * gain.elsewhere.half:.1f}"
+            if gain.half_elsewhere is not None:
+                facts[f"{where}.half.elsewhere"] = f"{100 * gain.half_elsewhere:.1f}"
         facts[f"{item.curriculum}.{item.basis}.over_fixed.words"] = item.words
     return facts
 
@@ -228,8 +229,9 @@ def read_equal_terms(path: Path | None, directory: Path) -> list[list[Any]]:
         return []
     try:
         text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}; leave --equal-terms out, or measure them") from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", "it is no text")
+        raise InputError(f"cannot read {path}: {reason}; leave --equal-terms out, or measure them") from error
     try:
         policies: list[Mapping[str, Any]] = json.loads(text)
         return [

@@ -166,7 +166,7 @@ def equal_terms(measured: Sequence[Mapping[str, Any]]) -> list[str]:
     def words(value: Mapping[str, float] | None) -> str:
         return "" if value is None else f"{value['mean']:+.3f} ± {value['standard_error']:.3f}"
 
-    lines = ["| on equal terms | candidates | L5 | reward | gain, candidate by candidate |", "|---|---|---|---|---|"]
+    lines = ["| on equal terms | candidates | L5 | reward | gain |", "|---|---|---|---|---|"]
     for item in measured:
         top = percent(item["reach_l5"])
         lines.append(

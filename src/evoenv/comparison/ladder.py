@@ -131,12 +131,20 @@ def read_measured(path: Path) -> Measured | None:
             for level, part in kept["by_level"].items()
         }
         right = tuple(count / samples for count in kept["right"])
-        sizes = tuple(int(group["problems"]) for group in kept["by_environment"].values())
-        # environments of the same name are one entry, so that the sizes would not lie where the problems do
-        whole = sizes if sum(sizes) == len(right) else ()
-        return Measured(float(kept["accuracy"]), float(kept["pass_at"][key]), right, levels, samples, whole)
+        environments = _environments(kept)
+        return Measured(float(kept["accuracy"]), float(kept["pass_at"][key]), right, levels, samples, environments)
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise StoreError(f"{path} is not an evaluation of a ladder ({error!r}); remove the run to repeat it") from error
+
+
+def _environments(kept: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return which environment each problem is of; nothing if that is not known."""
+    if "environments" in kept:
+        return tuple(map(int, kept["environments"]))
+    # earlier versions kept how many problems each has, one after the other; two of the same name are one entry
+    sizes = [int(group["problems"]) for group in kept["by_environment"].values()]
+    places = tuple(place for place, size in enumerate(sizes) for _ in range(size))
+    return places if len(places) == len(kept["right"]) else ()
 
 
 def read_start(directory: Path, plan: ComparisonPlan) -> dict[str, Measured]:

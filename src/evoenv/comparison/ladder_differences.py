@@ -34,7 +34,8 @@ class Difference:
         size = abs(self.average.gain)
         if size <= self.average.here.half:
             return "within noise"
-        where = "" if size > self.average.elsewhere.half else " on these environments"
+        other = self.average.half_elsewhere
+        where = "" if other is not None and size > other else " on these environments"
         return ("better" if self.average.gain > 0 else "worse") + where
 
     def to_json(self) -> dict[str, Any]:

@@ -189,6 +189,7 @@ def summary_of(evaluation: Evaluation) -> dict[str, Any]:
         for group in evaluation.by_environment.values()
         if group.accuracy.n
     }
+    places = {name: place for place, name in enumerate(evaluation.by_environment)}
     return {
         "suite": evaluation.suite,
         "accuracy": evaluation.accuracy.mean,
@@ -202,6 +203,7 @@ def summary_of(evaluation: Evaluation) -> dict[str, Any]:
         "pass_at": {str(k): value for k, value in evaluation.pass_at.items()},
         "by_level": levels_of(evaluation.items),
         "right": [item.right for item in evaluation.items],
+        "environments": [places[item.group] for item in evaluation.items],
         "by_environment": by_environment,
     }
 

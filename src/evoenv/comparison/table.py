@@ -61,10 +61,12 @@ def mean_of(values: Sequence[float]) -> Mean:
 
 
 def student(freedom: float) -> float:
-    """Return the 97.5% point of Student's t; degrees of freedom that are no whole number are rounded down."""
-    if freedom > len(T_975):
+    """Return the 97.5% point of Student's t; between whole degrees of freedom it is nearly linear in their inverse."""
+    if freedom >= len(T_975):
         return 1.96 + 2.4 / freedom
-    return T_975[max(1, math.floor(freedom)) - 1]
+    below = max(1, math.floor(freedom))
+    low, high = T_975[below - 1], T_975[below] if below < len(T_975) else T_975[-1]
+    return high + (low - high) * max(0.0, below * (below + 1) / max(freedom, 1.0) - below)
 
 
 @dataclass(frozen=True, slots=True)

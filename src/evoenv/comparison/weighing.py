@@ -32,7 +32,7 @@ class Measured:
     samples: int
     """Of each problem."""
     environments: tuple[int, ...] = ()
-    """How many problems each environment has, in their order; empty if every problem stands for itself."""
+    """Which environment each problem is of, by number; empty if that is not known."""
 
     @property
     def luck(self) -> float:
@@ -63,28 +63,39 @@ class Gain:
     gain: float
     here: Noise
     """For other instances of these environments, other samples and seeds."""
-    elsewhere: Noise
-    """For other environments as well."""
+    elsewhere: Noise | None
+    """For other environments as well; None if the suites do not have several, so that nobody knows."""
 
     @property
     def moved(self) -> bool:
         return self.gain > self.here.half
 
+    @property
+    def half_elsewhere(self) -> float | None:
+        """Half of the interval for other environments: the other one at least.
+
+        With more degrees of freedom the larger error can have the smaller interval, which would mean nothing.
+        """
+        return None if self.elsewhere is None else max(self.here.half, self.elsewhere.half)
+
     def to_json(self) -> dict[str, Any]:
-        sizes = {
-            name: {"standard_error": noise.error, "half": noise.half}
-            for name, noise in (("these_environments", self.here), ("other_environments", self.elsewhere))
+        return {
+            "gain": self.gain,
+            "these_environments": {"standard_error": self.here.error, "half": self.here.half},
+            "other_environments": None
+            if self.elsewhere is None
+            else {"standard_error": self.elsewhere.error, "half": self.half_elsewhere},
         }
-        return {"gain": self.gain, **sizes}
 
     @property
     def words(self) -> str:
-        return f"{100 * self.gain:+.1f} ± {100 * self.here.half:.1f} ({100 * self.elsewhere.half:.1f})"
+        other = "–" if self.half_elsewhere is None else f"{100 * self.half_elsewhere:.1f}"
+        return f"{100 * self.gain:+.1f} ± {100 * self.here.half:.1f} ({other})"
 
 
 HOW_WIDE = (
     "Behind ± stands half of the 95% interval for other instances of these environments, other samples and seeds; in "
-    "brackets half of that for other environments"
+    "brackets half of that for other environments, which is at least as wide"
 )
 
 
@@ -101,18 +112,19 @@ def weigh(
     """
     columns = columns_by_suite(plan)
     by_suite: dict[str, Gain] = {}
-    asked: list[tuple[Noise, Noise]] = []
+    asked: list[tuple[Noise, Noise | None]] = []
     means_by_seed: list[tuple[list[float], list[float]]] = []
     for suite, names in columns.items():
         old, new = ([_average_lists([run[name].right for name in names]) for run in runs] for runs in (before, after))
         per_problem = _differences(_average_lists(old), _average_lists(new))
         seeds = [_mean(values) for values in old], [_mean(values) for values in new]
-        asked.append((_clustered(per_problem), _clustered(per_problem, before[0][names[0]].environments)))
+        asked.append((_of_problems(per_problem), _of_groups(per_problem, before[0][names[0]].environments)))
         means_by_seed.append(seeds)
         by_suite[suite] = _gain(_mean(per_problem), [asked[-1]], seeds)
     # suites share their seeds and nothing else
     seeds = _average_lists([old for old, _ in means_by_seed]), _average_lists([new for _, new in means_by_seed])
-    shares = [(here.shrunk(len(by_suite)), elsewhere.shrunk(len(by_suite))) for here, elsewhere in asked]
+    count = len(by_suite)
+    shares = [(here.shrunk(count), elsewhere and elsewhere.shrunk(count)) for here, elsewhere in asked]
     return _gain(_mean([gain.gain for gain in by_suite.values()]), shares, seeds), by_suite
 
 
@@ -124,11 +136,11 @@ def columns_by_suite(plan: ComparisonPlan) -> dict[str, list[str]]:
     return columns
 
 
-def _gain(gain: float, asked: Sequence[tuple[Noise, Noise]], seeds: Iterable[Sequence[float]]) -> Gain:
+def _gain(gain: float, asked: Sequence[tuple[Noise, Noise | None]], seeds: Iterable[Sequence[float]]) -> Gain:
     of_seeds = [_of_seeds(means) for means in seeds]
-    here, elsewhere = (_together([*parts, *of_seeds]) for parts in zip(*asked, strict=True))
-    # with more degrees of freedom the larger error can have the smaller interval, which would mean nothing
-    return Gain(gain, here, max(here, elsewhere, key=lambda noise: noise.half))
+    known = [elsewhere for _, elsewhere in asked if elsewhere is not None]
+    here = _together([*(here for here, _ in asked), *of_seeds])
+    return Gain(gain, here, _together([*known, *of_seeds]) if len(known) == len(asked) else None)
 
 
 def _together(parts: Iterable[Noise]) -> Noise:
@@ -139,16 +151,20 @@ def _together(parts: Iterable[Noise]) -> Noise:
     return Noise(error, error**4 / doubt if doubt else math.inf)
 
 
-def _clustered(values: Sequence[float], sizes: Sequence[int] = ()) -> Noise:
-    """Compute the error of a mean whose values come in groups, of these sizes one after the other; of one each."""
-    mean, begin, sums = _mean(values), 0, []
-    for size in sizes or [1] * len(values):
-        sums.append(math.fsum(value - mean for value in values[begin : begin + size]))
-        begin += size
+def _of_problems(values: Sequence[float]) -> Noise:
+    return _of_groups(values, range(len(values))) or Noise(0.0)
+
+
+def _of_groups(values: Sequence[float], groups: Sequence[int]) -> Noise | None:
+    """Compute the error of a mean whose values come in groups that rise and fall together; None without two groups."""
+    mean = _mean(values)
+    sums: dict[int, float] = {}
+    for group, value in zip(groups, values, strict=bool(groups)):
+        sums[group] = sums.get(group, 0.0) + value - mean
     count = len(sums)
     if count < 2:
-        return Noise(0.0)
-    square = math.fsum(total**2 for total in sums) * count / (count - 1)
+        return None
+    square = math.fsum(total**2 for total in sums.values()) * count / (count - 1)
     return Noise(math.sqrt(square) / len(values), count - 1)
 
 
