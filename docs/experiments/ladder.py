@@ -38,6 +38,7 @@ from evoenv.comparison.ladder_table import BASES, average_gain, reached_words, s
 from evoenv.comparison.plan import UPPER_BOUND, ComparisonPlan, read_plan
 from evoenv.comparison.series import ComparedRun
 from evoenv.comparison.table import AVERAGE, Mean
+from evoenv.comparison.weighing import columns_by_suite
 from evoenv.durable import write_bytes
 from evoenv.errors import EvoEnvError, InputError
 from evoenv.report.charts import Bar, Bars, Figure
@@ -49,10 +50,10 @@ CURVES = {
 }  # fmt: skip
 """Columns of the series, each with its factor and its digits in a text: shares are said in percent."""
 TRAINING = {
-    "train_right": ("right answers in training", "%"), "zero_variance": ("groups without signal", "%"),
-    "pool": ("active environments", ""), "prototypes": ("tag prototypes", ""), "gamma": ("weight of novelty γ", ""),
+    "train_right": "right answers in training", "zero_variance": "groups without signal", "pool": "active environments",
+    "prototypes": "tag prototypes", "gamma": "weight of novelty γ",
 }  # fmt: skip
-"""Columns of a page's table of what happens in training: their heads, and the unit of their entries."""
+"""Columns of a page's table of what happens in training, with their heads."""
 VERDICTS = ("consistent", "inconsistent", "unread")
 
 
@@ -97,20 +98,22 @@ def curves(results: LadderResults, steps: int, output: Path) -> Facts:
 
 def training_table(facts: Facts, curricula: Sequence[str]) -> str:
     """Write a row for every curriculum that trains: each column in the first and in the last third of its runs."""
-    lines = [
-        f"| curriculum | {' | '.join(head for head, _ in TRAINING.values())} |",
-        "|---" * (len(TRAINING) + 1) + "|",
-    ]
+    rows = []
     for name in curricula:
-        cells = [
-            f"{facts[f'{name}.{column}.first']}{unit} → {facts[f'{name}.{column}.last']}{unit}"
-            if f"{name}.{column}.first" in facts
-            else "–"
-            for column, (_, unit) in TRAINING.items()
-        ]
+        cells = []
+        for column in TRAINING:
+            unit = "%" if CURVES[column][0] == 100 else ""
+            ends = [facts.get(f"{name}.{column}.{end}") for end in ("first", "last")]
+            cells.append("–" if None in ends else " → ".join(f"{end}{unit}" for end in ends))
         if set(cells) != {"–"}:
-            lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+            rows.append([name, *cells])
+    return markdown(["curriculum", *TRAINING.values()], rows)
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a table of a page."""
+    lines = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
+    return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:]])
 
 
 def by_curriculum(runs: Iterable[ComparedRun]) -> dict[str, list[ComparedRun]]:
@@ -150,9 +153,8 @@ def reached(plan: ComparisonPlan, results: LadderResults, output: Path) -> Facts
             facts[f"{where}.{name}"] = f"{getattr(rung, name).mean:,.0f}"
         for kind, columns in (("gain", rung.gain), ("pass8", rung.pass_gain)):
             facts |= means(f"{where}.{kind}", columns[AVERAGE])
-            for suite in suites_of(plan):
-                own = [columns[asked.name] for asked in plan.evaluation.plans.suites if asked.suite == suite]
-                facts[f"{where}.{suite}.{kind}"] = points(mean(item.mean for item in own))
+            for suite, names in columns_by_suite(plan).items():
+                facts[f"{where}.{suite}.{kind}"] = points(mean(columns[column].mean for column in names))
         if rung.reached is not None:
             facts[f"{where}.share"] = reached_words(rung.reached)
         if per is not None:
@@ -172,10 +174,6 @@ def over_the_originals(results: LadderResults) -> Facts:
                 facts[f"{where}.half.elsewhere"] = f"{100 * gain.half_elsewhere:.1f}"
         facts[f"{item.curriculum}.{item.basis}.over_fixed.words"] = item.words
     return facts
-
-
-def suites_of(plan: ComparisonPlan) -> list[str]:
-    return list(dict.fromkeys(asked.suite for asked in plan.evaluation.plans.suites))
 
 
 def points(value: float) -> str:
@@ -206,7 +204,7 @@ def consistency_counts(results: LadderResults, output: Path) -> Facts:
                 facts |= {f"{where}.consistent": f"{counts[0]:,}", f"{where}.readable": f"{readable:,}"}
                 facts |= {f"{where}.share": f"{100 * share:.1f}", f"{where}.share.error": f"{100 * error:.1f}"}
     write_csv(output / "consistency.csv", rows)
-    lines = ["| curriculum | candidates at L5 | admitted |", "|---|---|---|"]
+    shown = []
     for name in dict.fromkeys(row[0] for row in rows[1:]):
         cells = [
             f"{facts[f'{name}.{group}.consistent']} of {facts[f'{name}.{group}.readable']}: "
@@ -215,8 +213,8 @@ def consistency_counts(results: LadderResults, output: Path) -> Facts:
             else "–"
             for group in ("l5", "admitted")
         ]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    facts["table.consistency"] = "\n".join(lines)
+        shown.append([name, *cells])
+    facts["table.consistency"] = markdown(["curriculum", "candidates at L5", "admitted"], shown)
     return facts
 
 
@@ -259,11 +257,11 @@ def generator(rows: list[list[Any]], output: Path) -> tuple[Facts, list[Figure]]
         for name, amount in zip(("reward", "reward.error", "gain", "gain.error"), amounts, strict=True):
             if amount != "":
                 facts[f"generator.{policy}.{name}"] = f"{amount:.2f}"
-    lines = ["| policy | candidates | at L5 | reward | gain |", "|---|---|---|---|---|"]
+    shown = []
     for policy, count, top, reward, error, gain, gain_error in rows:
         won = "–" if gain == "" else f"{gain:+.2f} ± {gain_error:.2f}"
-        lines.append(f"| {policy} | {count:,} | {100 * top:.0f}% | {reward:.2f} ± {error:.2f} | {won} |")
-    facts["table.generator"] = "\n".join(lines)
+        shown.append([policy, f"{count:,}", f"{100 * top:.0f}%", f"{reward:.2f} ± {error:.2f}", won])
+    facts["table.generator"] = markdown(["policy", "candidates", "at L5", "reward", "gain"], shown)
     bars = [Bar(str(row[0]), max(0.0, row[3]), "blue", f"{row[3]:.2f} ± {row[4]:.2f}") for row in rows]
     return facts, [Figure("generator_on_equal_terms", "", "", "Generator reward on equal terms", [Bars(bars)])]
 

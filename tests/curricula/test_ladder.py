@@ -407,14 +407,16 @@ def test_every_number_of_the_published_page_follows_from_the_files_of_the_runs(
     published = SCRIPT.parent / "nano"
     template = tmp_path / "README.in.md"
     template.write_text((published / "README.in.md").read_text(encoding="utf-8"), encoding="utf-8")
-    terms = ["--equal-terms", published / "equal_terms.json"] if (published / "equal_terms.json").exists() else []
-    assert run_script(monkeypatch, published / "ladder", "-o", tmp_path / "analysis", *terms, "--page", template) == 0
+    terms = published / "equal_terms.json"
+    output = tmp_path / "analysis"
+    done = run_script(monkeypatch, published / "ladder", "-o", output, "--equal-terms", terms, "--page", template)
+    assert done == 0
     kept = (published / "README.md").read_text(encoding="utf-8")
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == kept, "the command is in docs/ladder.md"
     texts = sorted(path.name for path in (published / "analysis").iterdir() if path.suffix in (".csv", ".md"))
-    assert {"tables.md", "curves.csv", "reached.csv", "consistency.csv"} <= set(texts)
+    assert {"tables.md", "curves.csv", "reached.csv", "consistency.csv", "generator.csv"} <= set(texts)
     for name in texts:
-        assert (tmp_path / "analysis" / name).read_bytes() == (published / "analysis" / name).read_bytes(), name
+        assert (output / name).read_bytes() == (published / "analysis" / name).read_bytes(), name
     plan = read_plan(published / "ladder")
     assert plan is not None
     written = (published / "ladder" / "ladder.md").read_text(encoding="utf-8")

@@ -157,13 +157,13 @@ def _of_problems(values: Sequence[float]) -> Noise:
 
 def _of_groups(values: Sequence[float], groups: Sequence[int]) -> Noise | None:
     """Compute the error of a mean whose values come in groups that rise and fall together; None without two groups."""
-    mean = _mean(values)
-    sums: dict[int, float] = {}
-    for group, value in zip(groups, values, strict=bool(groups)):
-        sums[group] = sums.get(group, 0.0) + value - mean
-    count = len(sums)
+    count = len(set(groups))
     if count < 2:
         return None
+    mean = _mean(values)
+    sums = dict.fromkeys(groups, 0.0)
+    for group, value in zip(groups, values, strict=True):
+        sums[group] += value - mean
     square = math.fsum(total**2 for total in sums.values()) * count / (count - 1)
     return Noise(math.sqrt(square) / len(values), count - 1)
 
