@@ -1,6 +1,6 @@
 """The analysis of a headroom ladder: every number, CSV and figure of its page, from the files of the runs alone.
 
-    python docs/experiments/ladder.py LADDER [-o DIR] [--equal-terms FILE.json] [--page TEMPLATE.md]
+    python docs/experiments/ladder.py LADDER [-o DIR] [--equal-terms FILE.json] [--page TEMPLATE.md] [--section PAGE.md]
 
 LADDER is the directory of `evoenv compare --ladder`. Into DIR (LADDER/analysis) go
 
@@ -13,6 +13,8 @@ LADDER is the directory of `evoenv compare --ladder`. Into DIR (LADDER/analysis)
 
 and the numbers for a text are printed, each behind its name. With --page the names in double braces of TEMPLATE.md
 (`{{evoenv.responses.gain}}`) become these numbers, in README.md beside it: so no number of a page is copied by hand.
+With --section a page that says more than this ladder has one section of such a text: what stands in PAGE.md between
+`<!-- made from TEMPLATE by docs/experiments/ladder.py: change that file -->` and `<!-- end -->`.
 
 In texts and tables gains and differences are in points; the CSV files hold shares of one. `error` is one standard
 error, over seeds or of a share over all seeds together; `half` is half of Student's 95% interval.
@@ -65,6 +67,9 @@ def write_csv(path: Path, rows: Iterable[Sequence[Any]]) -> None:
 Facts = dict[str, str]
 """What a text may say, each under its name."""
 TERMS = r"\{\{([^{}]+)\}\}"
+SECTION = re.compile(
+    r"(<!-- made from (\S+) by docs/experiments/ladder\.py: change that file -->\n).*?(<!-- end -->)", re.DOTALL
+)
 
 
 def curves(results: LadderResults, steps: int, output: Path) -> Facts:
@@ -262,7 +267,7 @@ def generator(rows: list[list[Any]], output: Path) -> tuple[Facts, list[Figure]]
         won = "–" if gain == "" else f"{gain:+.2f} ± {gain_error:.2f}"
         shown.append([policy, f"{count:,}", f"{100 * top:.0f}%", f"{reward:.2f} ± {error:.2f}", won])
     facts["table.generator"] = markdown(["policy", "candidates", "at L5", "reward", "gain"], shown)
-    bars = [Bar(str(row[0]), max(0.0, row[3]), "blue", f"{row[3]:.2f} ± {row[4]:.2f}") for row in rows]
+    bars = [Bar(str(row[0]), row[3], "blue", f"{row[3]:.2f} ± {row[4]:.2f}") for row in rows]
     return facts, [Figure("generator_on_equal_terms", "", "", "Generator reward on equal terms", [Bars(bars)])]
 
 
@@ -294,13 +299,27 @@ def fill(template: str, facts: Facts, source: Path) -> str:
     return re.sub(TERMS, lambda match: facts[match.group(1)], template)
 
 
-def write_page(template: Path, facts: Facts) -> None:
+def read_page(path: Path) -> str:
     try:
-        text = template.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot read {template}: {error.strerror}") from error
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', 'it is no text')}") from error
+
+
+def write_page(template: Path, facts: Facts) -> None:
     head = f"<!-- made from {template.name} by docs/experiments/ladder.py: change that file, not this one -->\n"
-    write_bytes(template.with_name("README.md"), (head + fill(text, facts, template)).encode())
+    write_bytes(template.with_name("README.md"), (head + fill(read_page(template), facts, template)).encode())
+
+
+def write_section(page: Path, facts: Facts) -> None:
+    """Fill the one section of a page that is about this ladder, from the template that its first line names."""
+    text = read_page(page)
+    found = SECTION.findall(text)
+    if len(found) != 1:
+        raise InputError(f"{page} has {len(found)} sections that begin with a comment «made from …»; expected one")
+    template = page.parent / found[0][1]
+    filled = fill(read_page(template), facts, template)
+    write_bytes(page, SECTION.sub(lambda match: match.group(1) + filled + match.group(3), text).encode())
 
 
 def figures(plan: ComparisonPlan, results: LadderResults) -> list[Figure]:
@@ -326,6 +345,7 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, metavar="DIR")
     parser.add_argument("--equal-terms", type=Path, metavar="FILE.json")
     parser.add_argument("--page", type=Path, metavar="TEMPLATE.md")
+    parser.add_argument("--section", type=Path, metavar="PAGE.md")
     arguments = parser.parse_args()
     try:
         plan = read_plan(arguments.ladder)
@@ -345,6 +365,8 @@ def main() -> int:
             print(f"{name}: {value}" if "\n" not in value else f"{name}:\n{value}")
         if arguments.page is not None:
             write_page(arguments.page, facts)
+        if arguments.section is not None:
+            write_section(arguments.section, facts)
         for figure in (*figures(plan, results), *more):
             write_bytes(output / f"{Path(figure.key).name}.png", paint(figure))
     except EvoEnvError as error:

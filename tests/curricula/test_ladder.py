@@ -7,6 +7,7 @@ import errno
 import json
 import math
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -266,10 +267,14 @@ def test_every_number_of_the_published_page_follows_from_the_files_of_the_runs(
     template.write_text((published / "README.in.md").read_text(encoding="utf-8"), encoding="utf-8")
     terms = published / "equal_terms.json"
     output = tmp_path / "analysis"
-    done = run_script(monkeypatch, published / "ladder", "-o", output, "--equal-terms", terms, "--page", template)
-    assert done == 0
-    kept = (published / "README.md").read_text(encoding="utf-8")
-    assert (tmp_path / "README.md").read_text(encoding="utf-8") == kept, "the command is in docs/ladder.md"
+    front, summary = SCRIPT.parents[2] / "README.md", "docs/experiments/nano/summary.in.md"
+    (tmp_path / "front" / summary).parent.mkdir(parents=True)
+    shutil.copy(front, tmp_path / "front")
+    shutil.copy(front.parent / summary, tmp_path / "front" / summary)
+    pages = ["--page", template, "--section", tmp_path / "front" / "README.md"]
+    assert run_script(monkeypatch, published / "ladder", "-o", output, "--equal-terms", terms, *pages) == 0
+    for made, kept in ((tmp_path, published), (tmp_path / "front", front.parent)):
+        assert (made / "README.md").read_text() == (kept / "README.md").read_text(), "the command is in docs/ladder.md"
     texts = sorted(path.name for path in (published / "analysis").iterdir() if path.suffix in (".csv", ".md"))
     assert {"tables.md", "curves.csv", "reached.csv", "consistency.csv", "generator.csv"} <= set(texts)
     for name in texts:
@@ -299,6 +304,16 @@ def analyse(ladder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| evoenv-seed0 | 8 | 75% | 0.80 ± 0.10 | +0.20 ± 0.10 |" in written
     assert "| fixed | 33% → 33% | 33% → 33% | 2 → 2 | 1 → 1 | – |" in written
     assert "{{" not in written
+    section = ladder / "section.md"
+    begin = "<!-- made from page.in.md by docs/experiments/ladder.py: change that file -->"
+    section.write_text(f"Before\n{begin}\nold\n<!-- end -->\nafter")
+    assert run_script(monkeypatch, ladder, "--equal-terms", ladder / "terms.json", "--section", section) == 0
+    assert (
+        section.read_text()
+        == f"Before\n{begin}\n{written.partition('not this one -->' + chr(10))[2]}<!-- end -->\nafter"
+    )
+    section.write_text("No such comment")
+    assert run_script(monkeypatch, ladder, "--section", section) == 2
     page.write_text("{{nobody.gain}}")
     assert run_script(monkeypatch, ladder, "--page", page) == 2, "a name that stands for nothing is refused"
     assert (ladder / "README.md").read_text() == written

@@ -42,14 +42,11 @@ def _points(readings: Sequence[Reading], start: Mapping[str, Measured], axis: st
 
 
 def reached_figure(rungs: Sequence[Rung]) -> Figure | None:
-    """Draw the share of the upper bound's gain that each curriculum reaches, at equal responses and tokens.
-
-    A loss has no bar; its number is written all the same.
-    """
+    """Draw the share of the upper bound's gain that each curriculum reaches, at equal responses and tokens."""
     bars = [
         Bar(
             f"{rung.curriculum}, equal {rung.basis}",
-            max(0.0, rung.reached[0]),
+            rung.reached[0],
             "blue" if rung.basis == "responses" else "orange",
             reached_words(rung.reached),
         )

@@ -99,7 +99,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Horizontal bars, one below the other."""
+    """Horizontal bars, one below the other; a negative one hangs to the left of zero (pages draw none)."""
 
     bars: Sequence[Bar]
 

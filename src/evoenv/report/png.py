@@ -207,10 +207,19 @@ def _bars(ax: Axes, panel: Bars) -> None:
     ax.set_yticks(places, [_cut(bar.label, 40) for bar in panel.bars], color=INK)
     ax.invert_yaxis()
     ax.set_xticks([])
-    most = max([bar.value for bar in panel.bars] + [1.0])
+    # Room for the words at a bar's end, on either side of zero.
+    most, least = max([bar.value for bar in panel.bars] + [1.0]), min([bar.value for bar in panel.bars] + [0.0])
+    gap = (most - least) * 0.01
     for place, bar in enumerate(panel.bars):
-        ax.text(bar.value + most * 0.01, place, _plain(bar.words), va="center", fontsize=8.5, color=INK)
-    ax.set_xlim(0, most * 1.2)
+        below = bar.value < 0
+        ax.text(
+            bar.value + (-gap if below else gap), place, _plain(bar.words), va="center", fontsize=8.5, color=INK,
+            ha="right" if below else "left",
+        )  # fmt: skip
+    if least < 0:
+        ax.axvline(0, color=SOFT, linewidth=0.8)
+    room = (most - least) * 0.2
+    ax.set_xlim(least - room if least < 0 else 0, most + room)
 
 
 def _groups(ax: Axes, panel: Groups) -> None:
