@@ -108,6 +108,10 @@ def load_model(path: Path, device: str | torch.device = "auto", dtype: str = "au
         model.to(place)
     except (RuntimeError, torch.OutOfMemoryError) as error:
         raise ModelError(f"{path} does not fit on {place}: {str(error).splitlines()[0]}") from error
+    from evoenv.models.products import multiply_by_onednn, onednn_is_faster
+
+    if onednn_is_faster():
+        multiply_by_onednn(model)
     return model.eval()
 
 

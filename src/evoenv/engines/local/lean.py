@@ -12,11 +12,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import linear, rms_norm, silu
+from torch import Tensor
+from torch.nn import functional
+from torch.nn.functional import rms_norm, silu
 from transformers.models.llama.modeling_llama import LlamaForCausalLM
 
 from evoenv.engines.local.kv import Cohort, CohortCache
+from evoenv.models import products
+from evoenv.models.products import PRODUCTS, OneDnnLinear
 
 SMALL_WEIGHTS = 32_000_000
 """Up to this size a model's calls cost a CPU more than its arithmetic."""
@@ -42,7 +45,8 @@ def _products(model: Any) -> Iterator[Any]:
 
 def _is_plain(module: Any) -> bool:
     """Return whether a module is nothing but its product: no bias, no adapter, no packed or quantised weights."""
-    return type(module) is nn.Linear and getattr(module, "bias", None) is None and "forward" not in vars(module)
+    own = type(module) not in PRODUCTS or "forward" in vars(module)
+    return not own and getattr(module, "bias", None) is None
 
 
 class LeanStep:
@@ -52,6 +56,9 @@ class LeanStep:
         config, self._model, self._layers = model.config, model, list(model.model.layers)
         self._heads, self._key_heads = int(config.num_attention_heads), int(config.num_key_value_heads)
         self._size, self._scaling = int(self._layers[0].self_attn.head_dim), float(self._layers[0].self_attn.scaling)
+        own = type(model.lm_head) is OneDnnLinear
+        self._product = products.linear if own else functional.linear
+        self._product_plus = products.linear_plus if own else _linear_plus
         self._joined: list[tuple[Tensor, Tensor]] = []
         self.refresh()
 
@@ -76,17 +83,21 @@ class LeanStep:
         before, behind = -sin[..., :half], sin[..., half:]
         for number, (projections, gates) in enumerate(self._joined):
             layer = self._layers[number]
-            states = linear(_normed(layer.input_layernorm, hidden), projections).view(rows, -1, self._size)
+            states = self._product(_normed(layer.input_layernorm, hidden), projections).view(rows, -1, self._size)
             plain = states[:, :turning]  # queries and keys
             turned = plain * cos
             turned[..., :half].addcmul_(plain[..., half:], before)
             turned[..., half:].addcmul_(plain[..., :half], behind)
             cache.update(turned[:, self._heads :, None], states[:, turning:, None], number)
             seen = cache.attend(turned[:, : self._heads, None], self._key_heads, self._scaling, None, None)
-            hidden = torch.addmm(hidden, seen.reshape(rows, -1), layer.self_attn.o_proj.weight.t())
-            gate, up = linear(_normed(layer.post_attention_layernorm, hidden), gates).chunk(2, dim=-1)
-            hidden = torch.addmm(hidden, silu(gate).mul_(up), layer.mlp.down_proj.weight.t())
-        return linear(_normed(model.norm, hidden), self._model.lm_head.weight)
+            hidden = self._product_plus(hidden, seen.reshape(rows, -1), layer.self_attn.o_proj.weight)
+            gate, up = self._product(_normed(layer.post_attention_layernorm, hidden), gates).chunk(2, dim=-1)
+            hidden = self._product_plus(hidden, silu(gate).mul_(up), layer.mlp.down_proj.weight)
+        return self._product(_normed(model.norm, hidden), self._model.lm_head.weight)
+
+
+def _linear_plus(sum_so_far: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
+    return torch.addmm(sum_so_far, rows, weight.t())
 
 
 def _normed(norm: Any, hidden: Tensor) -> Tensor:

@@ -18,7 +18,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
+
+from evoenv.models.products import PRODUCTS
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ def pack_frozen(model: nn.Module, *, trained: bool, pack: Packer | None = None) 
     elsewhere = {id(layer.weight) for layer in model.modules() if isinstance(layer, nn.Embedding)}
     packed = 0
     for layer in model.modules():
-        if type(layer) is nn.Linear and _packable(layer, trained=trained):
+        if isinstance(layer, nn.Linear) and type(layer) in PRODUCTS and _packable(layer, trained=trained):
             packed += layer.weight.numel()
             _replace(layer, pack(layer), keep=trained or id(layer.weight) in elsewhere)
     return packed
@@ -97,12 +98,11 @@ def _bias(layer: nn.Linear) -> Tensor | None:
 def _replace(layer: nn.Linear, multiply: Product, *, keep: bool) -> None:
     """Let the layer multiply by packed weights; if it keeps the plain ones, only while it samples."""
 
+    plain = layer.forward
+
     def choose(rows: Tensor) -> Tensor:
         # Nothing but sampling runs in inference mode: what the trainer computes, with a gradient or without, is exact.
         return multiply(rows) if torch.is_inference_mode_enabled() else plain(rows)
-
-    def plain(rows: Tensor) -> Tensor:
-        return functional.linear(rows, layer.weight, layer.bias)
 
     layer.forward = choose if keep else multiply  # type: ignore[assignment,method-assign]
     if not keep:
