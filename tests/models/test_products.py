@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from evoenv.engines.local.lean import lean_step
 from evoenv.engines.local.packed import pack_frozen
 from evoenv.engines.local.policy import LocalPolicy
 from evoenv.models import products
+from evoenv.models.loading import load_model
 from evoenv.models.products import (
     FEW_ROWS,
     OneDnnLinear,
@@ -68,6 +71,79 @@ def test_product_and_gradients_are_those_of_torch(shape: tuple[int, ...], with_b
     assert len(found[0]) == 3 + with_bias
     for own, usual in zip(found[1], found[0], strict=True):
         torch.testing.assert_close(own, usual, atol=1e-4, rtol=1e-4)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the rows of every product that is computed by oneDNN from here on."""
+    rows: list[int] = []
+    multiply = products._multiply
+
+    def count(*factors: Any) -> torch.Tensor:
+        rows.append(len(factors[0]))
+        return multiply(*factors)
+
+    monkeypatch.setattr(products, "_multiply", count)
+    return rows
+
+
+def test_it_is_onednn_that_multiplies_from_eight_rows_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = counted(monkeypatch)
+    for count in (FEW_ROWS - 1, FEW_ROWS):
+        inputs, weight, bias = (tensor.requires_grad_() for tensor in tensors((count, 5, 3)))
+        linear(inputs, weight, bias).sum().backward()
+    assert rows == [8, 8, 3]  # forwards; backwards to the rows, and to the weights, which are multiplied turned
+    linear_plus(torch.ones(FEW_ROWS - 1, 3), *tensors((FEW_ROWS - 1, 5, 3))[:2])
+    linear_plus(torch.ones(FEW_ROWS, 3), *tensors((FEW_ROWS, 5, 3))[:2])
+    assert rows == [8, 8, 3, 8]
+
+
+@pytest.mark.parametrize("faster", [True, False])
+def test_a_model_is_loaded_for_its_processor(
+    faster: bool, tiny_directories: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(products, "onednn_is_faster", lambda: faster)
+    kinds = {type(layer) for layer in load_model(tiny_directories["llama"], "cpu", "float32").modules()}
+    assert (OneDnnLinear in kinds) is faster
+    assert (nn.Linear in kinds) is not faster
+
+
+@pytest.mark.parametrize(
+    ("rows", "filled"), [(8, 8), (9, 16), (64, 64), (65, 72), (129, 144), (513, 576), (1000, 1024), (1025, 1025)]
+)
+def test_rows_are_filled_up_to_usual_numbers(rows: int, filled: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = counted(monkeypatch)
+    inputs, weight, bias = tensors((rows, 6, 4))
+    torch.testing.assert_close(linear(inputs, weight, bias), functional.linear(inputs, weight, bias))
+    assert counts == [filled]
+
+
+MANY_COUNTS = """
+import sys, torch
+from pathlib import Path
+from evoenv.models.products import OneDnnLinear, multiply_by_onednn
+def held() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+layers = torch.nn.Sequential(torch.nn.Linear(16, 16))
+multiply_by_onednn(layers)
+with torch.inference_mode():
+    layers(torch.ones(8, 16))
+    before = held()
+    for rows in (*range(8, 1024), *range(1024, 4096, 8)):
+        layers(torch.ones(rows, 16))
+print((held() - before) // 10**6)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from Linux's /proc")
+def test_rows_in_every_number_hold_little_memory() -> None:
+    result = subprocess.run([sys.executable, "-c", MANY_COUNTS], capture_output=True, text=True, check=True)
+    assert int(result.stdout) < 250  # megabytes; 750 with a program for each number
+
+
+@pytest.mark.parametrize("bias", [torch.randn(16)[::2], torch.randn(1).expand(8), torch.randn(8)])
+def test_a_bias_may_lie_in_memory_as_it_likes(bias: torch.Tensor) -> None:
+    rows, weight, _ = tensors((20, 6, 8))
+    torch.testing.assert_close(linear(rows, weight, bias), functional.linear(rows, weight, bias))
 
 
 @pytest.mark.parametrize("trained", [(True, False, False), (False, True, False), (False, False, True)])

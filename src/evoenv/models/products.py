@@ -4,11 +4,16 @@ PyTorch multiplies float32 matrices on a CPU by MKL, which gives a processor tha
 if the processor has AVX-512. oneDNN asks the processor what it can do; there it multiplies twice as fast. So the linear
 layers of a loaded model, forwards and backwards, are products of oneDNN on such processors. Sums are added up in
 another order, nothing else changes: all is float32.
+
+oneDNN makes a program for every size of product and keeps a thousand of them, up to a megabyte each. Rows come in every
+number, as responses end and texts differ in length: most products would wait for a program of their own. So up to a
+thousand rows are filled up with zeros to one of a few numbers (`usual_count`), and fewer programs are kept.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +24,9 @@ from torch.nn import functional
 
 FEW_ROWS = 8
 """With fewer rows the time goes into reading the weights, and into the call, which costs more through oneDNN."""
+MOST_FILLED = 1024
+"""How many rows are filled up at most: with more the copy costs as much as a new program."""
+KEPT_PROGRAMS = 128
 
 
 @functools.cache
@@ -54,6 +62,8 @@ def multiply_by_onednn(model: nn.Module) -> int:
 
     The layers change their class, and no function is put into them: so a copy of the model multiplies its own weights.
     """
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):  # read when the first product is computed
+        os.environ.setdefault(name, str(KEPT_PROGRAMS))
     found = 0
     for layer in model.modules():
         if type(layer) is nn.Linear and layer.weight.device.type == "cpu" and layer.weight.dtype == torch.float32:
@@ -64,10 +74,10 @@ def multiply_by_onednn(model: nn.Module) -> int:
 
 def linear(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Compute what `torch.nn.functional.linear` computes, by oneDNN where that is worth its call."""
-    few = rows.numel() < FEW_ROWS * weight.shape[1]
-    if few or rows.dtype != torch.float32 or weight.dtype != torch.float32 or torch.is_autocast_enabled("cpu"):
-        return functional.linear(rows, weight, bias)
     wanted = (rows, weight) if bias is None else (rows, weight, bias)
+    few = rows.numel() < FEW_ROWS * weight.shape[1]
+    if few or not all(map(_is_float32_on_cpu, wanted)) or torch.is_autocast_enabled("cpu"):
+        return functional.linear(rows, weight, bias)
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in wanted):
         product: Tensor = _Linear.apply(rows, weight, bias)  # type: ignore[no-untyped-call]
         return product
@@ -81,10 +91,38 @@ def linear_plus(sum_so_far: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
     return _product(rows, weight, None).add_(sum_so_far)
 
 
+def usual_count(rows: int) -> int:
+    """Return the number to which rows are filled up: of eight between any number and its double, from 64 on."""
+    step = max(8, 1 << (rows.bit_length() - 4))
+    return -(-rows // step) * step
+
+
+def _is_float32_on_cpu(tensor: Tensor) -> bool:
+    return tensor.dtype == torch.float32 and tensor.device.type == "cpu"
+
+
 def _product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Multiply rows of any shape; their number is filled up for the product and cut off again."""
+    flat = rows.reshape(-1, rows.shape[-1])
+    product = _multiply(_filled_up(flat), weight, None if bias is None else bias.contiguous())
+    return product[: len(flat)].view(*rows.shape[:-1], -1)
+
+
+def _multiply(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     operations: Any = torch.ops.mkldnn
     product: Tensor = operations._linear_pointwise(rows, weight, bias, "none", [], "")
     return product
+
+
+def _filled_up(rows: Tensor) -> Tensor:
+    """Add rows of zeros up to the usual number, unless there are many."""
+    count = usual_count(len(rows))
+    if count == len(rows) or count > MOST_FILLED:
+        return rows
+    filled = rows.new_empty(count, rows.shape[1])
+    filled[: len(rows)] = rows
+    filled[len(rows) :].zero_()
+    return filled
 
 
 class _Linear(torch.autograd.Function):
@@ -110,6 +148,7 @@ class _Linear(torch.autograd.Function):
 
 def _of_weight(gradient: Tensor, rows: Tensor) -> Tensor:
     """Multiply the gradient, turned, by the rows: the first factor is copied to be turned, so let it be the smaller."""
+    gradient, rows = _filled_up(gradient), _filled_up(rows)
     if gradient.shape[1] <= rows.shape[1]:
-        return _product(gradient.t(), rows.t(), None)
-    return _product(rows.t(), gradient.t(), None).t()
+        return _multiply(gradient.t(), rows.t(), None)
+    return _multiply(rows.t(), gradient.t(), None).t()
