@@ -79,7 +79,7 @@ def identity_of(policy: Policy, name: str, base_url: str) -> dict[str, Any]:
     model = getattr(policy, "model", None)
     if model is None:
         return {"name": name}
-    from evoenv.training.checkpoints import weights_fingerprint  # torch: a server is evaluated without it
+    from evoenv.models.weights import weights_fingerprint
 
     return {"name": name, "weights": weights_fingerprint(model)}
 

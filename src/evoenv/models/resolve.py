@@ -43,7 +43,7 @@ __all__ = [
     "end_token_ids",
     "load_model",
     "load_tokenizer",
-    "local_path",
+    "portable_name",
     "resolve_device",
     "resolve_dtype",
     "resolve_model",
@@ -121,6 +121,12 @@ def local_path(name: str) -> Path:
         return Path(name).expanduser()
     except RuntimeError:
         return Path(name)
+
+
+def portable_name(name: str) -> str:
+    """Return what a model is called wherever it is: its name, or the whole path of a directory of this machine."""
+    path = local_path(name)
+    return str(path.resolve()) if name not in (TINY_MODEL, NANO_MODEL) and _exists(path) else name
 
 
 def _exists(path: Path) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 from evoenv.errors import ModelError
 from evoenv.models import fetch
+from evoenv.models.adapters import base_name, is_adapter
 from evoenv.models.cache import cache_root
 from evoenv.models.registry import packaged_model
 from evoenv.models.resolve import NANO_DIRECTORY, NANO_MODEL, TINY_MODEL, local_path
@@ -133,7 +134,10 @@ def find_shape(name: str) -> ModelShape | None:
         return shape_in(NANO_DIRECTORY)
     path = local_path(name)
     if "\0" not in name and len(name) < 4096 and path.is_dir():
-        return shape_in(path)
+        try:
+            return find_shape(base_name(path)) if is_adapter(path) else shape_in(path)
+        except ModelError:
+            return None
     packaged = packaged_model(name)
     if packaged is not None:
         directory = cache_root() / "models" / packaged.cache_key

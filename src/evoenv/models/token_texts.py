@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from evoenv.errors import EvoEnvError
-from evoenv.models.resolve import TINY_MODEL, resolve_model
+from evoenv.models.adapters import base_name, is_adapter
+from evoenv.models.resolve import TINY_MODEL, local_path, resolve_model
+from evoenv.models.weights import has_tokenizer
 
 FILE = "tokenizer.json"
 Decoder: TypeAlias = Callable[[Sequence[int]], list[str]]
@@ -30,9 +32,12 @@ def decoder_of(checkpoints: Path, config: Mapping[str, Any]) -> Decoder | None:
 @lru_cache(maxsize=8)
 def _model_directory(name: str) -> Path | None:
     """Find a model on this machine; nothing is fetched or built."""
+    path = local_path(name)
     if name == TINY_MODEL:
         return None
     try:
+        if is_adapter(path):
+            return path if has_tokenizer(path) else _model_directory(base_name(path))
         return resolve_model(name, offline=True, progress=False)
     except (EvoEnvError, OSError):
         return None

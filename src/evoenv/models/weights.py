@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 from pathlib import Path
@@ -13,8 +14,8 @@ _MEND = "delete it and fetch the model again"
 _MAX_HEADER_BYTES = 100 * 1024**2
 
 
-def check_safetensors(path: Path) -> None:
-    """Raise ModelError if a safetensors file is shorter or longer than its own header says, or is none."""
+def check_safetensors(path: Path) -> list[str]:
+    """Raise ModelError if a safetensors file is not as long as its header says; return its tensors' names."""
     size = path.stat().st_size
     with path.open("rb") as stream:
         prefix = stream.read(8)
@@ -28,13 +29,15 @@ def check_safetensors(path: Path) -> None:
         raw = stream.read(header_bytes)
     try:
         header = json.loads(raw)
-        ends = [entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__"]
+        names = [key for key in header if key != "__metadata__"]
+        ends = [header[key]["data_offsets"][1] for key in names]
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise ModelError(f"{path} is not a safetensors file (unreadable header: {error}); {_MEND}") from error
     expected = 8 + header_bytes + max(ends, default=0)
     if size != expected:
         fault = "truncated" if size < expected else "damaged"
         raise ModelError(f"{path} is {fault}: {size} bytes, its header promises {expected}; {_MEND}")
+    return names
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -80,3 +83,19 @@ def has_tokenizer(directory: Path) -> bool:
     return any(
         (directory / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
     )
+
+
+def weights_fingerprint(model: Any, dtype: Any = None) -> str:
+    """Name a set of weights by a sample of every tensor; adapters do not count, for they are what is trained.
+
+    `dtype`: as if the weights had been held in another type.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for name, value in sorted(model.named_parameters()):
+        if "lora_" in name:
+            continue
+        flat = value.detach().flatten()
+        sample = flat[:: max(1, flat.numel() // 256)]
+        digest.update(f"{name.replace('.base_layer', '')}{tuple(value.shape)}".encode())
+        digest.update((sample if dtype is None else sample.to(dtype)).double().cpu().numpy().tobytes())
+    return digest.hexdigest()

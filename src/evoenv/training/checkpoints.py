@@ -133,19 +133,6 @@ def restore_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
             own[name].copy_(value)
 
 
-def weights_fingerprint(model: nn.Module) -> str:
-    """Name a set of weights by a sample of every tensor; adapters do not count, for they are what is trained."""
-    digest = hashlib.blake2b(digest_size=16)
-    for name, value in sorted(model.named_parameters()):
-        if "lora_" in name:
-            continue
-        flat = value.detach().flatten()
-        sample = flat[:: max(1, flat.numel() // 256)].to(torch.float64).cpu()
-        digest.update(f"{name.replace('.base_layer', '')}{tuple(value.shape)}".encode())
-        digest.update(sample.numpy().tobytes())
-    return digest.hexdigest()
-
-
 def rng_state() -> tuple[dict[str, Tensor], list[Any]]:
     """Return torch's generators as tensors and Python's as JSON values."""
     tensors = {"cpu": torch.get_rng_state()}

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from evoenv.config import TrainingConfig
 from evoenv.errors import ConfigError, ModelError
+from evoenv.models.weights import weights_fingerprint
 from evoenv.objective import Batch, Row, check_objective
 from evoenv.training import checkpoints
 from evoenv.training.allocator import return_large_blocks
@@ -70,7 +71,7 @@ class Trainer:
         if device is not None:
             model.to(device)
         silence_dropout(model)
-        self._start = checkpoints.weights_fingerprint(model)
+        self._start = weights_fingerprint(model)
         self.lora = config.lora_rank > 0 or hasattr(model, "disable_adapter")
         self.model = with_lora(model, config, seed) if self.lora else model
         self.scorer = LogprobScorer(self.model, share_prompts=config.share_prompts)

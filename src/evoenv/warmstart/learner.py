@@ -16,6 +16,7 @@ import torch
 
 from evoenv.durable import whole_directory
 from evoenv.errors import ModelError
+from evoenv.models.weights import weights_fingerprint
 from evoenv.objective import Row
 from evoenv.training import checkpoints
 from evoenv.training.allocator import return_large_blocks
@@ -46,7 +47,7 @@ class SupervisedLearner:
         config = recipe.training()
         return_large_blocks()
         silence_dropout(model)
-        self._start = checkpoints.weights_fingerprint(model)
+        self._start = weights_fingerprint(model)
         self.lora = recipe.lora_rank > 0
         self.model = with_lora(model, config, seed) if self.lora else model
         self.scorer = LogprobScorer(self.model, share_prompts=False)

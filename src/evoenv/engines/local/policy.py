@@ -24,7 +24,7 @@ from evoenv.models.resolve import (
     end_token_ids,
     load_model,
     load_tokenizer,
-    local_path,
+    portable_name,
     resolve_device,
     resolve_model,
 )
@@ -112,8 +112,9 @@ class LocalPolicy(Policy):
         if training is not None:
             from evoenv.training.update import Trainer
 
-            start_name = "" if local_path(config.name).exists() else config.name
-            learner = Trainer(model, tokenizer, training, device=device, seed=seed, start_name=start_name)
+            learner = Trainer(
+                model, tokenizer, training, device=device, seed=seed, start_name=portable_name(config.name)
+            )
         weights = sum(weight.numel() for weight in model.parameters())
         if config.packed:
             pack_frozen(model, trained=learner is not None)
