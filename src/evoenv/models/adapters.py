@@ -175,7 +175,8 @@ def _write(directory: Path, base: Path, model: Any, staging: Path) -> None:
                 f"are missing, first {differing[0]}; give the model that it was trained with"
             )
         merged = wrapped.merge_and_unload()
-        merged.generation_config = GenerationConfig()  # the model's own is copied as it is: some are refused when saved
+        settings: Any = GenerationConfig
+        merged.generation_config = settings()  # the model's own is copied as it is: some are refused when saved
         merged.save_pretrained(str(staging))
         (staging / "generation_config.json").unlink(missing_ok=True)
         if (base / "generation_config.json").is_file():
