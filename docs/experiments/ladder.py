@@ -33,7 +33,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from evoenv.comparison.figures import consistency, figures_of, training_and_held_out
-from evoenv.comparison.ladder_differences import differences_table
+from evoenv.comparison.ladder_differences import REFERENCES, differences_table
 from evoenv.comparison.ladder_figures import gain_figure, reached_figure
 from evoenv.comparison.ladder_results import LadderResults, read_ladder
 from evoenv.comparison.ladder_table import BASES, average_gain, reached_words, summary
@@ -168,16 +168,16 @@ def reached(plan: ComparisonPlan, results: LadderResults, output: Path) -> Facts
     return facts
 
 
-def over_the_originals(results: LadderResults) -> Facts:
-    """Return what each curriculum has over `fixed`."""
+def over_others(results: LadderResults) -> Facts:
+    """Return what each curriculum has over `fixed`, and over `evoenv`."""
     facts: Facts = {}
     for item in results.differences:
         for name, gain in {"": item.average, **{f"{suite}.": gain for suite, gain in item.by_suite.items()}}.items():
-            where = f"{item.curriculum}.{item.basis}.{name}over_fixed"
+            where = f"{item.curriculum}.{item.basis}.{name}over_{item.against}"
             facts |= {where: points(gain.gain), f"{where}.half": f"{100 * gain.here.half:.1f}"}
             if gain.half_elsewhere is not None:
                 facts[f"{where}.half.elsewhere"] = f"{100 * gain.half_elsewhere:.1f}"
-        facts[f"{item.curriculum}.{item.basis}.over_fixed.words"] = item.words
+        facts[f"{item.curriculum}.{item.basis}.over_{item.against}.words"] = item.words
     return facts
 
 
@@ -276,7 +276,8 @@ def tables(plan: ComparisonPlan, results: LadderResults) -> Facts:
     facts = {
         f"table.{basis}": "\n".join(summary([rung for rung in results.rungs if rung.basis == basis])) for basis in BASES
     }
-    facts["table.over_fixed"] = "\n".join(differences_table(results.differences))
+    for against in REFERENCES:
+        facts[f"table.over_{against}"] = "\n".join(differences_table(results.differences, against))
     facts["verdict"] = "no verdict on the upper bound yet" if results.verdict is None else results.verdict.words
     facts["missing"] = (
         ", ".join(
@@ -358,7 +359,7 @@ def main() -> int:
         write_bytes(output / "tables.md", results.to_markdown(plan).encode())
         facts = tables(plan, results) | curves(results, plan.steps, output) | reached(plan, results, output)
         facts["table.training"] = training_table(facts, plan.curricula)
-        facts |= over_the_originals(results) | consistency_counts(results, output)
+        facts |= over_others(results) | consistency_counts(results, output)
         own, more = generator(measured, output)
         facts |= own
         for name, value in facts.items():

@@ -91,7 +91,7 @@ def test_curricula_are_weighed_against_the_originals_alone_problem_by_problem() 
         ("evoenv", 1): [reading("evoenv", 1, 10, 900, 0.8, 0.9)],
         ("rlve", 0): [reading("rlve", 0, 10, 900, 0.4, 0.4)],
     }
-    evoenv, rlve = differences_of(plan, points)
+    evoenv, rlve, against_evoenv = differences_of(plan, points)
     # fixed has 0.3 and 0.4 of its two problems right, evoenv 0.7 and 0.9: 0.4 and 0.5 more
     assert (evoenv.basis, evoenv.curriculum, evoenv.seeds) == ("responses", "evoenv", (2, 2))
     assert evoenv.average.gain == pytest.approx(0.45)
@@ -104,10 +104,19 @@ def test_curricula_are_weighed_against_the_originals_alone_problem_by_problem() 
     assert evoenv.average.here.freedom == pytest.approx(freedom)
     assert evoenv.average.here.half == pytest.approx(student(freedom) * evoenv.average.here.error)
     assert (evoenv.words, rlve.words) == ("better on these environments", "one seed: open")
-    page = differences_markdown([evoenv, rlve])
+    page = differences_markdown([evoenv, rlve, against_evoenv])
     assert "| evoenv | responses | 2 and 2 | +45.0 ± 25.5 (–) | " in page
-    assert page.count("one seed: open") == 1
-    assert differences_of(plan, {key: own for key, own in points.items() if key[0] != "fixed"}) == []
+    assert page.count("one seed: open") == 2
+    # rlve has 0.4 of both right, evoenv 0.7 and 0.9
+    assert (against_evoenv.curriculum, against_evoenv.against, against_evoenv.seeds) == ("rlve", "evoenv", (1, 2))
+    assert against_evoenv.average.gain == pytest.approx(-0.4)
+    assert [line for line in page.splitlines() if line.startswith("#")] == [
+        "## Against `fixed`, which has the originals alone", "## Against `evoenv`: the ablations, and the others"
+    ]  # fmt: skip
+    assert differences_markdown([evoenv, rlve]).count("## ") == 1
+    alone = {key: own for key, own in points.items() if key[0] != "fixed"}
+    assert [item.against for item in differences_of(plan, alone)] == ["evoenv"]
+    assert differences_of(plan, {key: own for key, own in alone.items() if key[0] != "evoenv"}) == []
     assert differences_markdown([]) == ""
     other_way = {
         ("fixed", 0): points["evoenv", 1], ("fixed", 1): points["evoenv", 1],

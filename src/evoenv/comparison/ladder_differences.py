@@ -1,4 +1,8 @@
-"""What every curriculum of a ladder has over training on the originals alone, with its noise."""
+"""What every curriculum of a ladder has over two of them, with its noise.
+
+The two are training on the originals alone, which says whether a curriculum helps, and `evoenv`, which says what half
+of its reward is worth, or how it stands against making the same originals harder.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +16,24 @@ from evoenv.comparison.table import AVERAGE
 from evoenv.comparison.weighing import HOW_WIDE, Gain, weigh
 
 ORIGINALS_ALONE = "fixed"
-"""What the others are measured against: the same environments to begin with, and nothing else."""
+"""The same environments to begin with, and nothing else."""
+THE_METHOD = "evoenv"
+REFERENCES = {
+    ORIGINALS_ALONE: f"Against `{ORIGINALS_ALONE}`, which has the originals alone",
+    THE_METHOD: f"Against `{THE_METHOD}`: the ablations, and the others",
+}
+"""What the others are measured against, each with the head of its section; the second is one of the others of the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One curriculum against `fixed`, on the same problems."""
+    """One curriculum against another, on the same problems."""
 
     basis: Basis
     curriculum: str
+    against: str
     seeds: tuple[int, int]
-    """How many there are of the curriculum, and of `fixed`."""
+    """How many there are of the curriculum, and of the other."""
     average: Gain
     by_suite: dict[str, Gain]
 
@@ -42,7 +53,7 @@ class Difference:
         return {
             "basis": self.basis,
             "curriculum": self.curriculum,
-            "against": ORIGINALS_ALONE,
+            "against": self.against,
             "seeds": list(self.seeds),
             **self.average.to_json(),
             "words": self.words,
@@ -51,32 +62,40 @@ class Difference:
 
 
 def differences_of(plan: ComparisonPlan, points: Mapping[tuple[str, int], Sequence[Reading]]) -> list[Difference]:
-    """Compare every trained curriculum with `fixed`, at equal responses and at equal tokens."""
+    """Compare every trained curriculum with each of `REFERENCES`, at equal responses and at equal tokens."""
     found = []
-    for basis in BASES:
-        chosen = [reading for own in points.values() if (reading := compared_at(plan, basis, own)) is not None]
-        other = [reading.columns for reading in chosen if reading.curriculum == ORIGINALS_ALONE]
-        for name in plan.curricula:
-            own = [reading.columns for reading in chosen if reading.curriculum == name]
-            if own and other and name not in (BASELINE, ORIGINALS_ALONE):
-                found.append(Difference(basis, name, (len(own), len(other)), *weigh(plan, other, own)))
+    left_out = [BASELINE]
+    for against in REFERENCES:
+        left_out.append(against)
+        for basis in BASES:
+            chosen = [reading for own in points.values() if (reading := compared_at(plan, basis, own)) is not None]
+            other = [reading.columns for reading in chosen if reading.curriculum == against]
+            for name in plan.curricula:
+                own = [reading.columns for reading in chosen if reading.curriculum == name]
+                if own and other and name not in left_out:
+                    seeds = (len(own), len(other))
+                    found.append(Difference(basis, name, against, seeds, *weigh(plan, other, own)))
     return found
 
 
 def differences_markdown(differences: Sequence[Difference]) -> str:
-    """Write the section of the page; empty if there is nothing to compare."""
-    if not differences:
-        return ""
+    """Write a section of the page for each that others are compared with; empty if there is nothing to compare."""
     explained = f"Differences of pass@1 in points on the same problems. {HOW_WIDE}."
-    head = f"## Against `{ORIGINALS_ALONE}`, which has the originals alone"
-    return "\n".join([head, "", explained, "", *differences_table(differences), ""])
+    lines = []
+    for against, head in REFERENCES.items():
+        if table := differences_table(differences, against):
+            lines += [f"## {head}", "", explained, "", *table, ""]
+    return "\n".join(lines)
 
 
-def differences_table(differences: Sequence[Difference]) -> list[str]:
-    """Write a row for every curriculum and basis."""
-    columns = [AVERAGE, *(differences[0].by_suite if differences else ())]
+def differences_table(differences: Sequence[Difference], against: str) -> list[str]:
+    """Write a row for every curriculum and basis that is compared with one; nothing if there are none."""
+    own = [item for item in differences if item.against == against]
+    if not own:
+        return []
+    columns = [AVERAGE, *own[0].by_suite]
     lines = [f"| curriculum | at equal | seeds | {' | '.join(columns)} | |", "|---" * (len(columns) + 4) + "|"]
-    for item in differences:
+    for item in own:
         cells = [item.curriculum, item.basis, " and ".join(map(str, item.seeds))]
         cells += [gain.words for gain in (item.average, *item.by_suite.values())]
         lines.append(f"| {' | '.join(cells)} | {item.words} |")
