@@ -22,7 +22,7 @@ REFERENCES = {
     ORIGINALS_ALONE: f"Against `{ORIGINALS_ALONE}`, which has the originals alone",
     THE_METHOD: f"Against `{THE_METHOD}`: the ablations, and the others",
 }
-"""What the others are measured against, each with the head of its section; the second is one of the others of the first."""
+"""What the others are measured against, each with the head of its section."""
 
 
 @dataclass(frozen=True, slots=True)
