@@ -61,6 +61,7 @@ QWEN3 = {
 SMOLLM2 = [*SHORT, "model.name=SmolLM2-135M-Instruct", "training.lora_rank=32"]
 CASES: dict[str, tuple[str, list[str]]] = {
     "nano": ("nano", []),
+    "laptop": ("laptop", []),
     "qwen2.5-coder-lora": ("laptop", SHORT),
     "smollm2-lora": ("laptop", SMOLLM2),
     "smollm2-full": ("laptop", [*SMOLLM2, "training.lora_rank=0"]),

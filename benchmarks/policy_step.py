@@ -205,6 +205,7 @@ def memory_child(model: str) -> dict[str, Any]:
             messages=(Message("user", " ".join(rng.choices(WORDS, k=prompt * 9 // 10))),),
             count=count,
             max_tokens=tokens,
+            trains=True,
         )
         for role, count, prompt, tokens in plan
     ]
