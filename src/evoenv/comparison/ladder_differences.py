@@ -63,15 +63,18 @@ class Difference:
 
 def differences_of(plan: ComparisonPlan, points: Mapping[tuple[str, int], Sequence[Reading]]) -> list[Difference]:
     """Compare every trained curriculum with each of `REFERENCES`, at equal responses and at equal tokens."""
+    chosen = {
+        basis: [reading for own in points.values() if (reading := compared_at(plan, basis, own)) is not None]
+        for basis in BASES
+    }
     found = []
     left_out = [BASELINE]
     for against in REFERENCES:
         left_out.append(against)
-        for basis in BASES:
-            chosen = [reading for own in points.values() if (reading := compared_at(plan, basis, own)) is not None]
-            other = [reading.columns for reading in chosen if reading.curriculum == against]
+        for basis, readings in chosen.items():
+            other = [reading.columns for reading in readings if reading.curriculum == against]
             for name in plan.curricula:
-                own = [reading.columns for reading in chosen if reading.curriculum == name]
+                own = [reading.columns for reading in readings if reading.curriculum == name]
                 if own and other and name not in left_out:
                     seeds = (len(own), len(other))
                     found.append(Difference(basis, name, against, seeds, *weigh(plan, other, own)))

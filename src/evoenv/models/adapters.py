@@ -61,7 +61,6 @@ def merge_adapter(directory: Path, models_directory: Path, bar: Bar, resolve: Re
             f"{directory} holds a LoRA adapter, which needs peft; install with: pip install 'evoenv[local]'"
         )
     _check(directory)
-    target = base = None
     for base in _bases(directory, models_directory, bar, resolve):
         target = models_directory / f"{base.name}-adapter-{_digest(directory, base)[:12]}-{CACHE_FORMAT}"
         with locked(target):

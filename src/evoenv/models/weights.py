@@ -1,4 +1,7 @@
-"""Are the weight files of a directory whole? Answered from their headers, without torch and in milliseconds."""
+"""Are the weight files of a directory whole? Answered from their headers, without torch and in milliseconds.
+
+And what names the weights of a loaded model.
+"""
 
 from __future__ import annotations
 
